@@ -14,7 +14,7 @@ PROMPTFOO := .promptfoo
 PIP := -m pip install --quiet --disable-pip-version-check
 LINTED := src tests benchmarks docs examples release
 
-.PHONY: demo test check format bench fuzz docs frameworks clean peers real-model test-real browser site promptfoo
+.PHONY: demo test check format bench fuzz docs frameworks clean peers real-model test-real browser site promptfoo screens
 .PHONY: test-oldest test-newest test-matrix test-smoke dist dist-check sbom audit lock
 
 demo: $(VENV)/.demo
@@ -60,6 +60,10 @@ promptfoo: $(PROMPTFOO)/.ready
 
 # A real chat model for docs/real-model.md: 130 MB, a quarter of a minute.
 real-model: $(MODEL)/.ready
+
+# The pictures of the HTML report in docs/screens, taken anew with Debian's chromium.
+screens: $(VENV)/.dev
+	$(BIN)/python docs/screens.py
 
 # What the browser tests hold pages against, beside Debian's chromium: axe-core, 3 MB.
 browser: $(BROWSER)/.ready

@@ -10,14 +10,46 @@ import xml.etree.ElementTree as ET
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import yaml
+
+from places import ROOT
 from ragworthy import starter
 
 BASH = shutil.which("bash") or ""
 GIT = shutil.which("git") or ""
 FILES = ("report.md", "last_report.json", "junit.xml", "evidence.zip")
 EXIT = {"SHIP": 0, "NO-SHIP": 1, "INVALID": 4}
+
+PAGE = (ROOT / "docs/ci.md").read_text(encoding="utf-8")
+COMPONENT_TEXT = (ROOT / "templates/gate.yml").read_text(encoding="utf-8")
+COMPONENT_INPUTS: dict[str, Any] = next(iter(yaml.safe_load_all(COMPONENT_TEXT)))["spec"]["inputs"]
+
+
+def snippets() -> dict[str, str]:
+    """Every yaml and shell snippet by the file name in its first comment."""
+    found = {}
+    for body in re.findall(r"^```(?:yaml|shell)\n(.*?)^```$", PAGE, re.M | re.S):
+        name = re.search(r"^# (\S+)$", body, re.M)
+        assert name is not None, f"a snippet without a file name: {body[:60]}"
+        found[name.group(1)] = body
+    return found
+
+
+def included(**inputs: str) -> tuple[str, dict[str, Any]]:
+    """The job as `include: component` makes it: an input that is unknown, lacking or does not fit is an error."""
+    assert inputs.keys() <= COMPONENT_INPUTS.keys()
+    values = {name: (one or {}).get("default") for name, one in COMPONENT_INPUTS.items()} | inputs
+    assert [name for name, value in values.items() if value is None] == []
+    for name, value in values.items():
+        assert re.search(COMPONENT_INPUTS[name].get("regex", ""), str(value))
+    body = COMPONENT_TEXT.split("\n---\n", 1)[1]
+    filled = re.sub(r"\$\[\[ inputs\.(\w+) \]\]", lambda found: str(values[found[1]]), body)
+    assert "$[[" not in filled
+    [(name, job)] = yaml.safe_load(filled).items()
+    return name, job
+
 
 STUB = """#!{bash}
 # Records its arguments, and the text it was told to post.

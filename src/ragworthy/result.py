@@ -117,7 +117,7 @@ class Result:
         return self._run.table()
 
     def write(self, path: str | Path) -> None:
-        """Write the report (or the rows) in the format of the suffix: .json .md .xml .txt .jsonl .parquet .csv.
+        """Write the report (or the rows) by suffix: .html .json .md .xml .txt, rows .jsonl .parquet .csv.
 
         A file that the result was made from is never replaced.
         """

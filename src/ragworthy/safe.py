@@ -43,7 +43,7 @@ def uncommanded(line: str) -> str:
     return compiled(_COMMAND).sub(shown, line)
 
 
-_SIGNS = [
+_SPELLINGS = [
     "≥",
     ">=",
     "≤",
@@ -107,7 +107,7 @@ _SIGNS = [
     "μ",
     "mu",
 ]
-_SPELLED = str.maketrans(dict(zip(_SIGNS[::2], _SIGNS[1::2], strict=True)) | {"\u00a0": " ", "\u202f": " "})
+_SPELLED = str.maketrans(dict(zip(_SPELLINGS[::2], _SPELLINGS[1::2], strict=True)) | {"\u00a0": " ", "\u202f": " "})
 """How signs of ours are written where there is only ASCII; all others become escapes."""
 SPELLED = "ragworthy.spelled"
 """The name of what to do with signs that a stream cannot take."""

@@ -17,9 +17,9 @@ import pytest
 import yaml
 
 from ci_jobs import BASH, DAMAGE, EXIT, FILES, GIT, VERDICTS, Project, check_files, filled, holds
+from comment_server import Comments, serving
 from places import ROOT
 from ragworthy.cli.main import main
-from servers.comment_server import Comments, serving
 
 GH = shutil.which("gh") or ""
 ACTION: dict[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
@@ -193,7 +193,12 @@ def test_folders_flags_and_policies_are_those_given(tmp_path: Path, comments: Co
     for name in ("gold", "runs"):
         (project.folder / name).rename(work / name)
     (project.folder / "ragworthy.toml").rename(work / "my policy.toml")
-    asked = {"working_directory": "a folder", "policy": "my policy.toml", "output": "out", "artifact": ""}
+    asked: dict[str, Any] = {
+        "working_directory": "a folder",
+        "policy": "my policy.toml",
+        "output": "out",
+        "artifact": "",
+    }
     job = act(project, comments, event="push", args="--no-history -o extra*.txt", **asked)
     assert (job.code, job.ran) == (0, ["Gate"]), job.log
     assert sorted(path.name for path in (work / "out").iterdir()) == sorted(FILES)

@@ -12,29 +12,12 @@ from typing import Any
 import pytest
 import yaml
 
-from ci_jobs import BASH, DAMAGE, EXIT, GIT, VERDICTS, Done, Project
-from places import ROOT
-from servers.comment_server import Comments, serving
+from ci_jobs import BASH, COMPONENT_INPUTS, COMPONENT_TEXT, DAMAGE, EXIT, GIT, VERDICTS, Done, Project, included
+from comment_server import Comments, serving
 
-TEXT = (ROOT / "templates/gate.yml").read_text(encoding="utf-8")
-SPEC: dict[str, Any] = next(iter(yaml.safe_load_all(TEXT)))["spec"]["inputs"]
 ME = "project_7_bot"
 MARKER = "<!-- ragworthy: ragworthy -->"
 pytestmark = pytest.mark.skipif(not BASH or not GIT, reason="needs bash and git")
-
-
-def included(**inputs: str) -> tuple[str, dict[str, Any]]:
-    """The job as `include: component` makes it: an input that is unknown, lacking or does not fit is an error."""
-    assert inputs.keys() <= SPEC.keys()
-    values = {name: (one or {}).get("default") for name, one in SPEC.items()} | inputs
-    assert [name for name, value in values.items() if value is None] == []
-    for name, value in values.items():
-        assert re.search(SPEC[name].get("regex", ""), str(value))
-    body = TEXT.split("\n---\n", 1)[1]
-    filled = re.sub(r"\$\[\[ inputs\.(\w+) \]\]", lambda found: str(values[found[1]]), body)
-    assert "$[[" not in filled
-    [(name, job)] = yaml.safe_load(filled).items()
-    return name, job
 
 
 @pytest.fixture
@@ -117,6 +100,6 @@ def test_inputs_reach_the_job(project: Project, notes: Comments) -> None:
 
 
 def test_the_file_has_a_header_and_one_job_and_every_input_is_used() -> None:
-    assert len(list(yaml.safe_load_all(TEXT))) == 2
-    assert set(re.findall(r"\$\[\[ inputs\.(\w+) \]\]", TEXT)) == SPEC.keys()
-    assert "default" not in SPEC["requirement"]
+    assert len(list(yaml.safe_load_all(COMPONENT_TEXT))) == 2
+    assert set(re.findall(r"\$\[\[ inputs\.(\w+) \]\]", COMPONENT_TEXT)) == COMPONENT_INPUTS.keys()
+    assert "default" not in COMPONENT_INPUTS["requirement"]

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from ci_jobs import included, snippets
 from places import ROOT
 
 
@@ -21,8 +22,6 @@ def test_the_action() -> None:
 
 
 def test_the_job_of_the_component(tmp_path: Path) -> None:
-    from ci.test_component import included
-
     name, job = included(requirement="ragworthy")
     path = tmp_path / ".gitlab-ci.yml"
     path.write_text(yaml.safe_dump({name: job}))
@@ -36,8 +35,6 @@ def test_the_job_of_the_component(tmp_path: Path) -> None:
     ("gitlab-ci", ".gitlab-ci.component.yml"),
 ])  # fmt: skip
 def test_the_jobs_of_the_page(schema: str, name: str, tmp_path: Path) -> None:
-    from cli.test_ci_snippets import snippets
-
     path = tmp_path / Path(name).name
     path.write_text(snippets()[name])
     checked(schema, path)

@@ -13,28 +13,30 @@ from typing import Any, NamedTuple
 import pytest
 import yaml
 
-from ci_jobs import BASH, DAMAGE, FILES, GIT, VERDICTS, Done, Project, check_files, check_result, filled, holds
+from ci_jobs import (
+    BASH,
+    DAMAGE,
+    FILES,
+    GIT,
+    VERDICTS,
+    Done,
+    Project,
+    check_files,
+    check_result,
+    filled,
+    holds,
+    snippets,
+)
 from places import ROOT
 
 pytestmark = pytest.mark.skipif(not BASH or not GIT, reason="needs bash and git")
 
-PAGE = (ROOT / "docs/ci.md").read_text(encoding="utf-8")
 GITHUB, GITLAB = ".github/workflows/ragworthy.yml", ".gitlab-ci.yml"
 ACTION, COMPONENT, HOOKS = ".github/workflows/gate.yml", ".gitlab-ci.component.yml", ".pre-commit-config.hooks.yaml"
 """What names the action, the component and the hooks of the repository; those are run in tests/ci."""
 SCRIPT, PRE_COMMIT, PRE_PUSH = "scripts/gate.sh", ".pre-commit-config.yaml", ".git/hooks/pre-push"
 REQUIREMENT = "ragworthy @ git+https://git.example.com/ragworthy.git@COMMIT"
 """What the jobs install: placeholders for the address and the commit."""
-
-
-def snippets() -> dict[str, str]:
-    """Every yaml and shell snippet by the file name in its first comment."""
-    found = {}
-    for body in re.findall(r"^```(?:yaml|shell)\n(.*?)^```$", PAGE, re.M | re.S):
-        name = re.search(r"^# (\S+)$", body, re.M)
-        assert name is not None, f"a snippet without a file name: {body[:60]}"
-        found[name.group(1)] = body
-    return found
 
 
 @pytest.fixture(params=DAMAGE)

@@ -204,6 +204,8 @@ def test_commands_and_flags_named_anywhere_exist() -> None:
     flags = {flag for command in COMMANDS.values() for action in command._actions for flag in action.option_strings}
     for page, text in TEXTS.items():
         for first, second in re.findall(r"(?:`|^\$ )ragworthy ([a-z]+)(?: ([a-z]+))?", text, re.M):
+            if first == "scroe":  # a slip, to show how it is answered
+                continue
             under = [name for name in COMMANDS if name.startswith(f"ragworthy {first}")]
             assert under, f"{page}: ragworthy {first}"
             if second and any(name.count(" ") == 2 for name in under):
@@ -468,11 +470,6 @@ def test_the_example_metric_of_the_guide_works() -> None:
     assert callable(function)
     assert function(facts.unpack(facts.PRESENT | facts.IN_SCOPE, (5,))) is True
     assert function(facts.unpack(0, (5,))) is None
-
-
-def test_no_page_names_what_does_not_exist_yet() -> None:
-    for word in ("ragworthy report", "ragworthy view"):
-        assert [page for page, text in TEXTS.items() if word in text] == [], word
 
 
 def test_lines_are_short_enough_to_review() -> None:

@@ -135,8 +135,8 @@ def test_help_is_quick() -> None:
         ),
         (
             "gate --format jsn",
-            "ragworthy gate: --format: expected one of text, json, compact, markdown, junit, got jsn: "
-            "did you mean json? [RW-U01]",
+            "ragworthy gate: --format: expected one of text, json, compact, markdown, junit, github, gitlab, "
+            "got jsn: did you mean json? [RW-U01]",
             "ragworthy gate",
         ),
         (

@@ -69,7 +69,10 @@ def warnings(report: Row) -> dict[str, str]:
 def test_the_lock_holds_what_the_spec_asks_for() -> None:
     done = ragworthy("gold", "freeze", "gold.jsonl", "--signer", "Ada", "--signer", "Bob", "--reason", "first")
     digest = hashlib.sha256(Path("gold.jsonl").read_bytes()).hexdigest()
-    assert done.out == f"frozen: 3 items, sha256 {digest}, signed by Ada, Bob\nlock: gold.lock\n"
+    assert done.out == (
+        f"frozen: 3 items, sha256 {digest}, signed by Ada, Bob\nlock: gold.lock\n"
+        "next: ragworthy gate -c ragworthy.toml\n"  # the policy that names the set
+    )
     lock = json.loads(Path("gold.lock").read_text())
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", lock["frozen_at"])
     entry = {"when": lock["frozen_at"], "signers": ["Ada", "Bob"], "reason": "first", "new_sha256": digest}

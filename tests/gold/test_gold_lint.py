@@ -48,7 +48,10 @@ def lint(*rows: Row | str, args: tuple[str, ...] = ()) -> tuple[int, list[str]]:
 def test_a_sound_set_has_no_findings() -> None:
     rows = [item(f"a{nth}", f"{nth} {'abc'[nth % 3]}{nth}?") for nth in range(29)]
     assert lint(*rows, closed("b")) == (0, [])
-    assert ragworthy("gold", "lint", "gold.jsonl").out == "lint: 30 items, 0 errors, 0 warnings, 0 notes (exit 0)\n"
+    assert ragworthy("gold", "lint", "gold.jsonl").out == (
+        "next: ragworthy gold freeze gold.jsonl --signer 'YOUR NAME' --reason 'first set'\n"
+        "lint: 30 items, 0 errors, 0 warnings, 0 notes (exit 0)\n"
+    )
 
 
 @pytest.mark.parametrize(
@@ -241,7 +244,7 @@ def test_sarif_has_a_fingerprint_that_stays_when_lines_move() -> None:
         assert all(list(one["partialFingerprints"]) == ["ragworthyFinding/v1"] for one in results)
         return [one["partialFingerprints"]["ragworthyFinding/v1"] for one in results if one["ruleId"] == "RW-G06"]
 
-    empty = {"gold_citations": [], "gold_claim_substr": []}
+    empty: dict[str, list[str]] = {"gold_citations": [], "gold_claim_substr": []}
     lint(item("a", "How high?", **empty), item("b", "How deep?", **empty), item("b", "How far?", **empty))
     first = prints()
     assert len(set(first)) == 3

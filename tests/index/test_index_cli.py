@@ -127,6 +127,7 @@ def test_a_folder_becomes_an_index_that_anyone_can_check(world: World, tmp_path:
         "2 documents, 8 chunks (code 1, prose 6, table 1)\n"
         "dense model: wordllama\n"
         f"index: {tmp_path / 'made'} ({manifest['index_hash']})\n"
+        f"next: ragworthy index search {tmp_path / 'made'} Bread\n"
     )
     texts = {one["doc_id"]: (tmp_path / "made" / one["file"]).read_bytes() for one in manifest["documents"]}
     chunks = [json.loads(line) for line in (tmp_path / "made/chunks.jsonl").read_text().splitlines()]

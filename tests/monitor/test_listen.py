@@ -206,6 +206,10 @@ def test_what_is_refused_is_told(tmp_path: Path) -> None:
         assert here.post(b"\xff\xff", {"Content-Type": "application/x-protobuf"})[0] == 400
         assert here.post(b"x", JSON | {"Content-Encoding": "br"})[0] == 415
         assert here.post(b"x", JSON | {"Content-Encoding": "gzip"})[0] == 400
+        two = gzip.compress(body(spans(2))) + gzip.compress(body(spans(3)))  # the second would be lost
+        assert here.post(two, JSON | {"Content-Encoding": "gzip"})[0] == 400
+        large = b'{"message":"expected at most 4 MiB, got more"}'
+        assert here.post(b" " * (12 << 20)) == (413, large)  # it is told although it still sends
         assert here.post(b"{}", path="/elsewhere")[0] == 404
         assert here.post(b"{}", path="/metrics")[0] in (404, 405)
         deep = b'{"resourceSpans": ' + b"[" * 5000 + b"]" * 5000 + b"}"

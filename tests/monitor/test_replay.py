@@ -78,6 +78,7 @@ def test_what_is_wrong_is_counted_and_named(tmp_path: Path) -> None:
     broken = [
         b'{"qid": "q", "ts": "2026-03-02T12:00:30Z", "answer": {"coverage": "high"}}\n',
         b"{nonsense\n",
+        b'{"resourceSpans": 5}\n',
         lines([{"qid": "no time"}]),
         lines([record("soon", "no such time")]),
         lines([record("2199-01-01T00:00:00Z", "from the future")]),
@@ -89,16 +90,17 @@ def test_what_is_wrong_is_counted_and_named(tmp_path: Path) -> None:
     log.write_bytes(lines(good) + b"".join(broken))
     found = told(log)
     assert {name: one["count"] for name, one in found["problems"].items()} == {
-        "unreadable": 2, "untimed": 2, "future": 1, "late": 1, "twice": 1, "odd": 1,
+        "unreadable": 3, "untimed": 2, "future": 1, "late": 1, "twice": 1, "odd": 1,
     }  # fmt: skip
-    assert found["problems"]["late"]["first"] == [f"{log.name}:306"]
+    assert found["problems"]["late"]["first"] == [f"{log.name}:307"]
     named = "answer.coverage: expected bool | float | null, got str [RW-O01]"
     assert found["problems"]["unreadable"]["first"][0] == f"{log.name}:301: {named}"
+    assert found["problems"]["unreadable"]["first"][2].endswith(":303: expected a list of objects, got 5")
     assert found["counted"] == 301
     assert found["records"] == 306
     assert found["fields"]["coverage"]["samples"] == 300
     text = run(log, "--once").stdout
-    assert f"1 late: of a minute that was already judged (first: {log.name}:306)" in text
+    assert f"1 late: of a minute that was already judged (first: {log.name}:307)" in text
 
 
 def test_a_record_far_ahead_of_its_log_is_from_the_future(tmp_path: Path) -> None:
@@ -121,6 +123,29 @@ def test_the_same_question_of_two_people_is_not_the_same_record(tmp_path: Path) 
     later = record(at(2), "q", context={"client": "ann"})
     found = told(write(tmp_path / "live.jsonl", [one, other, later, one, other]))
     assert (found["counted"], found["problems"]["twice"]["count"]) == (3, 2)
+
+
+def test_a_record_of_two_logs_counts_once_and_is_a_run_of_both(tmp_path: Path) -> None:
+    """Whichever log is read first: each has its own runs before it, and its own wordings."""
+
+    def asked(second: int, order: str, qid: str = "q", **more: Any) -> dict[str, Any]:
+        return record(at(1, second), qid, retrieval={"topk": list(order)}, **more)
+
+    both = [asked(10, "abcd"), *(asked(11 + n, "xy", "p", paraphrase=n, seed=1) for n in range(3))]
+    one = [asked(1, "abdc"), *both, asked(20, "abcd"), asked(20, "abcd"), both[0]]
+    other = [asked(2, "dcba"), *both, asked(21, "bacd"), both[3], asked(30, "xy", "p", paraphrase=0, seed=1)]
+    found = []
+    for name, pair in (("as they are", (one, other)), ("the other way", (other, one))):
+        (tmp_path / name).mkdir()
+        for n, log in enumerate(pair):
+            write(tmp_path / name / f"{n}.jsonl", log)
+        found.append(told(tmp_path / name))
+    assert found[0]["fields"] == found[1]["fields"]
+    assert (found[0]["counted"], found[0]["problems"]["twice"]["count"]) == (9, 7)
+    fields = found[0]["fields"]
+    assert fields["tau"]["samples"] == 2 + 3  # two runs of q after another in each log, and one of p in the other
+    assert fields["diverged"]["samples"] == 5 + 2  # as five runs of q say, and a triplet in each log
+    assert fields["e2e_ms"]["samples"] == 9
 
 
 def test_copies_of_a_log_are_read_once(tmp_path: Path) -> None:

@@ -150,10 +150,10 @@ def test_the_full_text_is_that_of_the_command(tmp_path: Path) -> None:
 
 def test_a_notebook_shows_verdict_gates_and_offenders_and_little_else() -> None:
     shown = scored(WRONG)._repr_markdown_()
-    assert shown.startswith("## ❌ Ragworthy: NO-SHIP\n")
+    assert shown.startswith("## ❌ Ragworthy: NO-SHIP: 1 of 5 gates fails\n")
     assert "| `answers.precision` | ❌ fail | 0.0 | 0/8 |" in shown
     assert "**Worst offenders** (5 of 8)" in shown
-    assert shown.count("| ANS_NO_CONTAIN |") == 5
+    assert shown.count("| ANS_NO_CONTAIN: ") == 5
     assert "### " not in shown
     assert "**Worst offenders**" not in scored(RIGHT)._repr_markdown_()
     assert repr(scored(WRONG)) == "<ragworthy NO-SHIP: answers.precision fails>"

@@ -15,6 +15,7 @@ from xml.etree import ElementTree
 import pytest
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
+from selectolax.lexbor import LexborHTMLParser
 
 from conftest import Done, run_cli
 from hostile import EVIL, FAKE, IN_A_NAME, World, lay
@@ -157,6 +158,24 @@ def test_a_report_in_markdown_has_the_structure_of_one_with_harmless_text(
         harmless, hostile = (skeleton(parser.parse(written[kind])) for kind in ("harmless", "hostile"))
         assert hostile == harmless
         assert not {"link_open", "image", "html_inline", "s_open"} & set(hostile)
+
+
+@pytest.mark.parametrize("name", SCORES)
+def test_a_page_has_the_kinds_of_elements_of_one_with_harmless_text(
+    worlds: dict[str, World], name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kinds, scripts = {}, {}
+    for kind, world in worlds.items():
+        monkeypatch.chdir(world.folder)
+        scored(world, name, "-o", "page.html")
+        page = Path("page.html").read_text(encoding="utf-8")
+        assert CONTROL.findall(page) == []
+        tree = LexborHTMLParser(page)
+        kinds[kind] = {one.tag for one in tree.css("*")}
+        scripts[kind] = len(tree.css("script"))
+        assert tree.css("img, iframe, object, [onerror], [onload], a[href^=http]") == []
+    assert kinds["hostile"] <= kinds["harmless"] | {"title"}  # of what is cut in a chart the whole is a title
+    assert scripts["hostile"] == scripts["harmless"]
 
 
 @pytest.mark.parametrize("name", SCORES)

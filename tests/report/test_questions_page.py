@@ -181,7 +181,7 @@ def test_a_link_to_one_question_works_from_disk(browser: Browser, page_of_exampl
         assert [one.split()[0] for one in page.locator(".q-texts .head").all_inner_texts()] == [
             "–", "1.", "2.", "3.", "4.", "5.",
         ]  # fmt: skip
-        assert "ragworthy show H040" in page.locator(".q-go pre").first.inner_text()
+        assert "ragworthy show H040" in page.locator("pre.q-go").first.inner_text()
         page.get_by_role("button", name="All questions").click()
         page.go_back()
         assert page.locator(".q-detail h3 .id").inner_text() == "H040"

@@ -87,7 +87,7 @@ def test_it_stands_in_every_form_of_a_report_and_in_the_receipt() -> None:
 def test_what_nothing_says_is_null_and_named() -> None:
     found = answers(traces=c.answers_traces(4))
     assert body(found)["provenance"] == dict.fromkeys(MADE)
-    text = flow.render(found.report, "text", full=True)
+    text = flow.render(found.report, "text")
     assert "How it was made\n  not said: index, commit, normaliser, reranker, retriever\n" in text
 
 

@@ -3,6 +3,7 @@
 import argparse
 from collections.abc import Iterable, Sequence
 
+from ragworthy.cli.beginning import demo_flags, init_flags
 from ragworthy.cli.driving import experiments, model_flags, run_flags
 from ragworthy.cli.earlier import kept_runs, no_history
 from ragworthy.cli.flags import (
@@ -41,9 +42,9 @@ def parser(words: Sequence[str] = ()) -> argparse.ArgumentParser:
     top.add_argument("--version", action="version", version=f"ragworthy {VERSION}", help="the version")
     commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
 
-    _init(command(commands, "init", "a policy for your files, or an example to start from", "start:init"))
+    init_flags(command(commands, "init", "a policy for your files, or an example to start from", "start:init"))
 
-    _demo(command(commands, "demo", "see it work: a release, a defect, a new index, a report", "demo:demo"))
+    demo_flags(command(commands, "demo", "see it work: a release, a defect, a new index, a report", "demo:demo"))
 
     one = command(commands, "gate", "run every suite of the policy: one verdict", "gate:gate")
     one.add_argument(
@@ -178,35 +179,6 @@ def _report(one: argparse.ArgumentParser) -> None:
                      help="where it goes (repeatable); format by suffix: .html .md .json .xml .txt")  # fmt: skip
     one.add_argument("--store", metavar="URL|FILE", help="where the history is kept (also: RAGWORTHY_STORE)")
     one.add_argument("-c", "--config", metavar="FILE", help="the policy that says where the history is kept")
-
-
-def _demo(one: argparse.ArgumentParser) -> None:
-    one.add_argument("--out", default="demo-out", metavar="DIR", help="where the files go (default: demo-out)")
-    length = one.add_mutually_exclusive_group()
-    length.add_argument("--recorded", action="store_true", help="only what was recorded: no index is built")
-    length.add_argument("--all", action="store_true", help="drive the built-in pipeline too, under load: a minute more")
-    quiet(one)
-
-
-def _init(one: argparse.ArgumentParser) -> None:
-    one.add_argument("folder", nargs="?", default=".", metavar="DIR", help="where (default: here)")
-    one.add_argument(
-        "--suite", choices=tuple(SUITES), metavar="SUITE", help="the suite, where the files do not show it"
-    )
-    files = (
-        ("gold", "your gold set: the policy is filled in with what it and the traces show"),
-        ("trace", "traces of your pipeline"),
-        ("runs", "runs of an experiment (stability, latency)"),
-        ("questions", "questions with structured answers"),
-        ("outputs", "what the model wrote for them"),
-        ("provenance", "how the outputs were made"),
-        ("pairs", "votes of two validators"),
-        ("corpus", "the index or its chunks"),
-    )
-    for name, said in files:
-        one.add_argument(f"--{name}", metavar="DIR|FILE" if name == "corpus" else "FILE", help=said)
-    one.add_argument("--adapter", choices=("python", "http", "command", "langchain", "llamaindex", "haystack"),
-                     help="a stub that connects your pipeline to 'ragworthy run'")  # fmt: skip
 
 
 def _gold(group: argparse.ArgumentParser) -> None:

@@ -22,7 +22,7 @@ def quiet(one: argparse.ArgumentParser) -> None:
 
 def common(one: argparse.ArgumentParser, *, receipt: bool = True) -> None:
     quiet(one)
-    suffixes = ".json .md .xml .txt .jsonl .parquet .csv"
+    suffixes = ".html .json .md .xml .txt .jsonl .parquet .csv"
     one.add_argument("-o", "--output", action="append", default=[], metavar="FILE",
                      help=f"write a report (repeatable); format by suffix: {suffixes}")  # fmt: skip
     one.add_argument("--format", choices=FORMATS, default="text", help="format of stdout")

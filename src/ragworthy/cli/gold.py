@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ragworthy.cli.driven import policy_of
+from ragworthy.cli.naming import policy_of
 from ragworthy.cli.outputs import keep_inputs
 from ragworthy.cli.say import print, show
 from ragworthy.codes import CATALOGUE
@@ -51,7 +51,7 @@ def lint(given: argparse.Namespace) -> int:
 
         text = annotated([finding for linted in several for finding in linted.findings])
     else:
-        text = "".join(_text(name, linted, given) for name, linted in zip(given.gold, several, strict=True))
+        text = "".join("\n".join(map(terminal, _told(one, given))) + "\n" for one in several)
     if given.output:
         keep_inputs([given.output], [*given.gold, given.corpus, given.definition])
         write_whole(Path(given.output), text.encode())
@@ -75,19 +75,20 @@ def _linted(name: str, given: argparse.Namespace) -> commands.Linted:
         return commands.Linted(commands.unreadable(error.problems), 0, name)
 
 
-def _text(gold: str, linted: commands.Linted, given: argparse.Namespace) -> str:
+def _told(linted: commands.Linted, given: argparse.Namespace) -> list[str]:
+    """The findings of one set as text, with the next command before the last line; a file has no next command."""
     *told, last = lint_text.lines(linted)
-    return "\n".join(map(terminal, [*told, *([] if given.output else _after(gold, linted)), last])) + "\n"
+    return [*told, *([] if given.output else [f"next: {shell(_after(linted))}"]), last]
 
 
-def _after(gold: str, linted: commands.Linted) -> list[str]:
+def _after(linted: commands.Linted) -> list[str]:
     """What to do next: look at the first error, else seal the set, or see that it is still the sealed one."""
     errors = [finding.problem.code for finding in linted.findings if finding.level == "error"]
     if errors:
-        return [f"next: ragworthy explain {errors[0]}"]
-    if lock_path(Path(gold)).exists():
-        return [f"next: {shell(['ragworthy', 'gold', 'verify', gold])}"]
-    return [f"next: {shell(['ragworthy', 'gold', 'freeze', gold, *SIGNED])}"]
+        return ["ragworthy", "explain", errors[0]]
+    if lock_path(Path(linted.label)).exists():
+        return ["ragworthy", "gold", "verify", linted.label]
+    return ["ragworthy", "gold", "freeze", linted.label, *SIGNED]
 
 
 def _as_json(linted: commands.Linted) -> dict[str, object]:

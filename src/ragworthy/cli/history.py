@@ -138,7 +138,7 @@ def _write(path: Path, report: dict[str, Any], receipt: bytes | None) -> None:
         return
     form = form_of(path)
     if form == "rows":
-        raise usage_error(f"{path}: expected .json .md .xml or .txt; 'history export --rows' writes rows")
+        raise usage_error(f"{path}: expected .html .json .md .xml or .txt; 'history export --rows' writes rows")
     write_whole(path, flow.render(report, form).encode())
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ragworthy import flow
-from ragworthy.cli.driven import policy_of
 from ragworthy.cli.flags import depths, value_of
+from ragworthy.cli.naming import policy_of
 from ragworthy.cli.outputs import besides_of, finish, guard, keep_inputs, options
 from ragworthy.cli.say import print, show
 from ragworthy.cli.screen import coloured

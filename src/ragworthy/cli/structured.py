@@ -6,6 +6,7 @@ from pathlib import Path
 
 from ragworthy import flow
 from ragworthy.cli import driven
+from ragworthy.cli.naming import policy_of
 from ragworthy.cli.say import print, show
 from ragworthy.cli.screen import screen
 from ragworthy.errors import usage_error
@@ -123,7 +124,7 @@ def _others(dev: Dev) -> str:
 def _next(given: argparse.Namespace, job: Job, *, whole: bool) -> str:
     """The command line that scores the outputs: all of them, or those of the dev subset that did not pass."""
     outputs = Path(given.out) / (results.OUTPUTS if whole else results.DEV)
-    if whole and (policy := driven.policy_of(given.config, outputs)) is not None:
+    if whole and (policy := policy_of(given.config, outputs)) is not None:
         return f"ragworthy gate -c {shlex.quote(policy)}"
     words = ["ragworthy", "score", "structured", "--questions", given.gold, "--outputs", str(outputs)]
     for key in ("prompt", "definition", "subset"):

@@ -125,15 +125,18 @@ class Minute:
         self.take(units, sample.built, sample.slices)
 
     def take(
-        self, units: Sequence[int | None], built: tuple[str, str] | None = None, slices: Collection[str] = ()
-    ) -> None:
-        """Count what one record says: a number of units for each field, or None."""
-        self.records += 1
+        self, units: Sequence[int | None], built: tuple[str, str] | None = None, slices: Collection[str] = (), *,
+        records: int = 1,
+    ) -> None:  # fmt: skip
+        """Count what one record says: a number of units for each field, or None. `records` is 0 for one that was
+        counted already and says something more.
+        """
+        self.records += records
         if self.watched:
             for name in sorted({kept_slice(one, self.watched) or "" for one in slices} - {""}):
                 if name not in self.parts:
                     self.parts[name] = Minute(self.at)
-                self.parts[name].take(units)
+                self.parts[name].take(units, records=records)
         if self.bits:
             units = self._kept(units)
         for counts, value in zip(self.values.values(), units, strict=True):

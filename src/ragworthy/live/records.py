@@ -23,6 +23,9 @@ _LONGEST_MS = 1e8
 """A day and more: no time of an answer."""
 _REMEMBERED = 4096
 """So many questions are remembered for each log, the last ones asked."""
+_BITS = 21
+"""So many bits of a key tell a run of a question from the two before it, when the log has one of them again."""
+_TAG, _RUNS = (1 << _BITS) - 1, (1 << 3 * _BITS) - 1
 _401 = re.compile(r"status 401|http 401|\b401\W{1,3}unauthori[sz]ed|\bunauthori[sz]ed\W{1,3}401\b", re.IGNORECASE)
 _ID = 64
 """An id is remembered by so many characters of it, and a longer one by its hash."""
@@ -43,53 +46,70 @@ class Memory:
     """What a log remembers of the questions asked last: their first ten results, and wordings of a triplet.
 
     The runs of one log follow each other. What another log holds changes nothing here, so that the order in which
-    several are read does not matter.
+    several are read does not matter: a record that another log has too is a run of this one as well. `key` tells a
+    record that this log has twice.
     """
 
-    __slots__ = ("orders", "wordings")
+    __slots__ = ("orders", "runs", "wordings")
 
     def __init__(self) -> None:
         self.orders: OrderedDict[str, tuple[str, ...]] = OrderedDict()
-        self.wordings: OrderedDict[str, dict[int, str]] = OrderedDict()
+        self.runs: dict[str, int] = {}
+        """What tells the last few runs of each question, in one number: this is asked of every record."""
+        self.wordings: OrderedDict[str, dict[int, tuple[str, int]]] = OrderedDict()
+        """Of each question what its wordings lead to, and their keys. A whole triplet stays until the next begins."""
 
-    def tau(self, question: str, order: tuple[str, ...]) -> float | None:
+    def tau(self, question: str, order: tuple[str, ...], key: int | None = None) -> float | None:
         """Kendall's τ-b of the first ten results and those of the run before; None for the first run."""
-        orders = self.orders
+        orders, run = self.orders, 0 if key is None else key & _TAG
         before = orders.get(question)
         if before is None:
-            orders[question] = order
+            orders[question], self.runs[question] = order, run
             if len(orders) > _REMEMBERED:
-                orders.popitem(last=False)
+                del self.runs[orders.popitem(last=False)[0]]
             return None
+        runs = self.runs[question]
+        if run and run in (runs & _TAG, runs >> _BITS & _TAG, runs >> 2 * _BITS):
+            return None
+        self.runs[question] = (runs << _BITS | run) & _RUNS
         orders.move_to_end(question)
         if before == order:
             return 1.0
         orders[question] = order
         return alike(kendall_tau_b, before, order, DEPTH)
 
-    def diverged(self, question: str, wording: int, key: str) -> bool | None:
+    def diverged(self, question: str, wording: int, section: str, key: int | None = None) -> bool | None:
         """Whether three wordings lead to different sections; None until the third one is there."""
         held = self.wordings.setdefault(question, {})
         self.wordings.move_to_end(question)
-        held[wording] = key
+        run = 0 if key is None else key & _TAG
+        if len(held) == PARAPHRASES:
+            if run and any(other == run for _, other in held.values()):
+                return None
+            held.clear()
+        held[wording] = section, run
+        if len(self.wordings) > _REMEMBERED:
+            self.wordings.popitem(last=False)
         if len(held) < PARAPHRASES:
-            if len(self.wordings) > _REMEMBERED:
-                self.wordings.popitem(last=False)
             return None
-        del self.wordings[question]
-        return not key or len({*held.values()}) > 1
+        return not section or len({one for one, _ in held.values()}) > 1
 
     def state(self) -> dict[str, Any]:
         """As plain values."""
         wordings = [[question, sorted(held.items())] for question, held in self.wordings.items()]
-        return {"orders": list(self.orders.items()), "wordings": wordings}
+        orders = [(question, order, self.runs[question]) for question, order in self.orders.items()]
+        return {"orders": orders, "wordings": wordings}
 
     @classmethod
     def restore(cls, state: dict[str, Any]) -> "Memory":
         """From plain values."""
         made = cls()
-        made.orders.update((question, tuple(order)) for question, order in state["orders"])
-        made.wordings.update((question, dict(held)) for question, held in state["wordings"])
+        for question, order, runs in state["orders"]:
+            made.orders[question], made.runs[question] = tuple(order), runs
+        made.wordings.update(
+            (question, {wording: (section, run) for wording, (section, run) in held})
+            for question, held in state["wordings"]
+        )
         return made
 
 
@@ -160,6 +180,11 @@ class Reader:
         told = (("region", context.region), ("client", context.client), ("build", context.build), ("type", kind))
         return tuple(f"{name}={value}" for name, value in told if value is not None)
 
+    @property
+    def wording(self) -> bool:
+        """Whether it is a wording of a mirrored question, of which three make a triplet."""
+        return self.record.paraphrase is not None and bool(self.record.name) and self.cites is not None
+
     def key(self, at: int) -> int | None:
         """What tells a record from all others; None where it names neither a question nor an id.
 
@@ -186,10 +211,10 @@ class Reader:
         name = self.cites[0] if self.cites else ""
         return section_of(name) or name
 
-    def units(self, memory: Memory) -> list[int | None]:
+    def units(self, memory: Memory, key: int | None = None) -> list[int | None]:
         """A number of units for each field; what the log remembers of the question is brought up to date."""
         record, answer = self.record, self.answer
-        tau, diverged = self._moved(memory)
+        tau, diverged = self._moved(memory, key)
         perf = record.perf or NO_TIMES
         stages = record.stage_ms or {}
         error, unauthorised = _failed(record.error)
@@ -225,16 +250,17 @@ class Reader:
         }
         return [made[field] for field in FIELDS]
 
-    def _moved(self, memory: Memory) -> tuple[float | None, bool | None]:
+    def _moved(self, memory: Memory, key: int | None) -> tuple[float | None, bool | None]:
         """τ against the run before, and whether a triplet of wordings is complete and divided."""
         record, name, question = self.record, self.record.name, self.question
         tau = diverged = None
         if self.ids and (name or question):
             asked = question if record.paraphrase is None or not name else f"{name}\x00{record.paraphrase}"
             order = tuple([one if len(one) <= _ID else _short(one) for one in self.ids[:DEPTH]])
-            tau = memory.tau(_short(asked or name), order)
-        if record.paraphrase is not None and name and self.cites is not None:
-            diverged = memory.diverged(_short(f"{name}\x00{record.seed}"), record.paraphrase, _short(self.section))
+            tau = memory.tau(_short(asked or name), order, key)
+        if record.paraphrase is not None and self.wording:
+            seeded = _short(f"{name}\x00{record.seed}")
+            diverged = memory.diverged(seeded, record.paraphrase, _short(self.section), key)
         elif mark := declared(self.answer.lambda_final or self.answer.lambda_1):
             diverged = mark != FORWARD
         return tau, diverged
@@ -308,6 +334,12 @@ class Reader:
             self.odd = self.odd or field
             return None
         return round(value * 1000)
+
+
+def of_its_log(units: Sequence[int | None], wording: bool) -> list[int | None]:
+    """Those units of a record which come from the runs before it in its log: τ, and λ where wordings were mirrored."""
+    mine = ("tau", "diverged") if wording else ("tau",)
+    return [one if field in mine else None for field, one in zip(FIELDS, units, strict=True)]
 
 
 def _failed(error: Any) -> tuple[bool, bool]:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from ragworthy.live.minutes import Minute
-from ragworthy.live.records import Memory, Reader, Settings
+from ragworthy.live.records import Memory, Reader, Settings, of_its_log
 from ragworthy.live.shapes import Live
 from ragworthy.load.decode import Decoder, Fault, Found
 from ragworthy.load.sources import Block
@@ -51,6 +51,8 @@ class Taken(NamedTuple):
     odd: str = ""
     early: bool = False
     """Whether it was ahead of the clock, too."""
+    wording: bool = False
+    """Whether it is a wording of a mirrored question."""
 
 
 class Source:
@@ -109,10 +111,11 @@ class Source:
 
 def _taken(
     at: int, key: int | None, units: list[int | None], built: list[str] | None, place: str, slices: list[str],
-    odd: str = "", early: bool = False,
+    odd: str = "", early: bool = False, wording: bool = False,
 ) -> Taken:  # fmt: skip
     """A record that waits, from plain values."""
-    return Taken(at, key, units, None if built is None else (built[0], built[1]), place, tuple(slices), odd, early)
+    pair = None if built is None else (built[0], built[1])
+    return Taken(at, key, units, pair, place, tuple(slices), odd, early, wording)
 
 
 class Open:
@@ -234,10 +237,12 @@ class Intake:
         held = self.open.get(minute)
         if held is None:
             held = self.open[minute] = Open(minute, self.options.watched)
+        units = reader.units(source.memory, key)
         if key is not None and not self._new(held, key):
             self.problems.add(p.TWICE, f"{source.name}:{nth}")
+            self._again(held, units, reader.wording, self._slices(reader))
             return
-        held.minute.take(reader.units(source.memory), reader.built, self._slices(reader))
+        held.minute.take(units, reader.built, self._slices(reader))
         held.changed = True
         if reader.odd:
             self.problems.add(p.ODD, f"{source.name}:{nth}: {reader.odd}")
@@ -255,6 +260,13 @@ class Intake:
 
     def _slices(self, reader: Reader) -> tuple[str, ...]:
         return reader.slices if self.options.watched else ()
+
+    def _again(self, held: Open, units: list[int | None], wording: bool, slices: tuple[str, ...]) -> None:
+        """A record that was counted is a run of every log that has it, whichever of them is read first."""
+        mine = of_its_log(units, wording)
+        if any(one is not None for one in mine):
+            held.minute.take(mine, None, slices, records=0)
+            held.changed = True
 
     def _new(self, held: Open, key: int) -> bool:
         """Whether a record has not been here before, as far as that is remembered."""
@@ -274,8 +286,9 @@ class Intake:
         if key is not None and any(one.key == key for one in source.waiting):  # it must not confirm itself
             self.problems.add(p.TWICE, place)
             return
-        units = reader.units(source.memory)
-        taken = Taken(at, key, units, reader.built, place, self._slices(reader), reader.odd, early)
+        units = reader.units(source.memory, key)
+        slices = self._slices(reader)
+        taken = Taken(at, key, units, reader.built, place, slices, reader.odd, early, reader.wording)
         source.waiting.append(taken)
         source.waiting.sort(key=lambda one: one.at)
         self.held += 1
@@ -313,6 +326,7 @@ class Intake:
             held = self.open[minute] = Open(minute, self.options.watched)
         if taken.key is not None and not self._new(held, taken.key):
             self.problems.add(p.TWICE, taken.place)
+            self._again(held, taken.units, taken.wording, taken.slices)
             return
         held.minute.take(taken.units, taken.built, taken.slices)
         held.changed = True

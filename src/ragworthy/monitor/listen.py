@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from ragworthy.errors import missing_extra, usage_error
@@ -24,6 +25,9 @@ MOST_HELD = 24 << 20
 """So many bytes of bodies are held at a time, of all connections together."""
 PATIENCE = 10.0
 """Seconds for one request, from its first byte or from the connection on."""
+LINGER = 2.0
+"""Seconds for what a refused sender still sends, and so many bytes of it."""
+MOST_DRAINED = 16 << 20
 _READ = 1 << 16
 METRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 
@@ -182,6 +186,7 @@ class Listener:
             await self._say(talk, writer, reply, again)
             mine.partial = False
             if not again:
+                await _drained(reader, writer)
                 return
             talk.start_next_cycle()
 
@@ -273,6 +278,19 @@ class Listener:
             writer.write(talk.send(event) or b"")
         async with asyncio.timeout(PATIENCE):
             await writer.drain()
+
+
+async def _drained(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Throw away what is still being sent, for a while. A connection that is closed over bytes nobody read takes the
+    reply with it: the sender would not learn that it was refused, and would send the same again.
+    """
+    if writer.can_write_eof():
+        writer.write_eof()
+    left = MOST_DRAINED
+    with suppress(TimeoutError):
+        async with asyncio.timeout(LINGER):
+            while left > 0 and (data := await reader.read(_READ)):
+                left -= len(data)
 
 
 def _header(request: Any, name: bytes) -> str:

@@ -64,6 +64,8 @@ def unpacked(body: bytes, coding: str) -> bytes:
         raise Refused(413, f"expected at most {MOST_UNPACKED >> 20} MiB unpacked, got more")
     if not unpack.eof:
         raise Refused(400, "expected gzip, got the end in the middle of it")
+    if unpack.unused_data:  # a second member would be lost without a word
+        raise Refused(400, "expected one member of gzip, got more after its end")
     return data
 
 

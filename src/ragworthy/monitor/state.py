@@ -19,7 +19,7 @@ from ragworthy.errors import DataError, data_error
 from ragworthy.live.minutes import Minute
 from ragworthy.monitor.intake import Intake, Open, Source
 
-VERSION = 1
+VERSION = 2
 DAYS = (30, 90)
 """How many days of minutes and alerts are kept: at least, and at most."""
 _BEGINNING = b"SQLite format 3\x00"

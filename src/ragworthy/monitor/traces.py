@@ -8,7 +8,7 @@ import msgspec
 
 from ragworthy.adapters.assembly import Rules, assembled, parts
 from ragworthy.adapters.documents import doc_ids, markers
-from ragworthy.adapters.otel import otlp, sdk_span
+from ragworthy.adapters.otel import listed, otlp, sdk_span
 from ragworthy.adapters.spans import Span
 from ragworthy.errors import RagworthyError
 from ragworthy.live.shapes import Live
@@ -125,7 +125,7 @@ def _spans(value: Any, where: str) -> Iterator[Span]:
     if not ("resourceSpans" in value or "resource_spans" in value):
         yield sdk_span(value, where)
         return
-    for resource in value.get("resourceSpans") or value.get("resource_spans") or []:
+    for resource in listed(value, ("resourceSpans", "resource_spans"), where):
         about = resource.get("resource") if isinstance(resource, Mapping) else None
         held = about.get("attributes") if isinstance(about, Mapping) else None
         extra = {

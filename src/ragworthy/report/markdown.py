@@ -52,7 +52,7 @@ def render(report: dict[str, Any], voices: Voices, *, limit: int = COMMENT) -> s
 
 def brief(report: dict[str, Any], voices: Voices, *, most: int = 5) -> str:
     """The decision, the gates and the first offenders: what fits into a cell of a notebook."""
-    return "\n".join([*_head(report, voices), *brief_offenders(blamed(report, voices), most)])
+    return "\n".join([*_head(report, voices, titled=False), *brief_offenders(blamed(report, voices), most)])
 
 
 def _fit(head: list[str], sections: Sequence[Section], last: list[str], limit: int) -> str:
@@ -102,7 +102,7 @@ def _bytes(lines: Iterable[str]) -> int:
 # the decision
 
 
-def _head(report: dict[str, Any], voices: Voices) -> list[str]:
+def _head(report: dict[str, Any], voices: Voices, *, titled: bool = True) -> list[str]:
     """The decision: the verdict, what it rests on, what was waived, and every gate."""
     mark = _WAIVED if report["verdict"] == "SHIP" and _waived(report) else _MARK[report["verdict"]]
     lines: list[str] = [fill("## {} Ragworthy: {}", mark, heading(report)), "", *_sentence(report)]
@@ -112,7 +112,8 @@ def _head(report: dict[str, Any], voices: Voices) -> list[str]:
     notes += [fill("- {}", note) for note in partial_notes(report, voices)]
     notes += [fill("- not valid: {}", reason) for reason in report["invalid"]]
     lines += [*notes, ""] if notes else []
-    return [*lines, *_waivers(report), *_gates(report)]
+    title = ["### Gates", ""] if titled else []
+    return [*lines, *_waivers(report), *title, *_gates(report)]
 
 
 def _sentence(report: dict[str, Any]) -> list[str]:
@@ -171,7 +172,7 @@ def _gates(report: dict[str, Any]) -> list[str]:
         cells = (shown[key] for key in ("value", "cases", "interval", "rule"))
         rows.append((gate_name(gate).replace("[", " ["), outcome, *cells, _why(gate)))
     header = ("gate", "outcome", "value", "cases", "95 % interval", "threshold", "why")
-    lines = ["### Gates", "", *table(header, rows), ""]
+    lines = [*table(header, rows), ""]
     of_pairs, pairs, alike = compared.table(gates)
     lines += [*table(of_pairs, pairs), ""] if pairs else []
     below = [fill("- {}", line) for line in alike]

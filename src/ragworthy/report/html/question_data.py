@@ -165,22 +165,11 @@ def data_of(material: Material, budget: Budget = BUDGET, lengths: Lengths = LENG
     for row in material.rows:
         key = row["suite"], row["qid"]
         sheet = told.places.get(key, NONE)
+        labelled = (facets[f"{name}s"].place(row.get(name)) for name in ("label", "stage", "cause"))
+        way = WAYS.index(ways[key]) if key in ways else NONE
         marks = [facets["slices"].place(one) for one in slices.get(key, ())]
-        way = ways.get(key)
-        rows.append(
-            [
-                facets["suites"].place(row["suite"]),
-                row["qid"],
-                facets["labels"].place(row["label"]),
-                facets["stages"].place(row.get("stage")),
-                facets["causes"].place(row.get("cause")),
-                NONE if way is None else WAYS.index(way),
-                marks,
-                _profile(row, profiles),
-                sheet,
-                *([] if sheet != NONE else told.row(row)),
-            ]
-        )
+        head = [facets["suites"].place(row["suite"]), row["qid"], *labelled, way, marks]
+        rows.append([*head, _profile(row, profiles), sheet, *([] if sheet != NONE else told.row(row))])
     named = {name: one.values for name, one in facets.items()}
     return {
         **named,

@@ -133,7 +133,7 @@ def meant(judged: Sequence[g.Judged], filled: Filled) -> list[g.Judged]:
     raw_results = probes_are_raw(filled.arm, filled.source)
     judged = [
         one._replace(outcome=Outcome.NOT_MEASURED, reason=why)
-        if one.outcome is Outcome.PASS and (why := unshown(one.gate, filled.arm))
+        if one.outcome is Outcome.PASS and (why := unshown(one, filled.arm))
         else one
         for one in judged
     ]

@@ -6,7 +6,7 @@ Only runs show it. What traces say of themselves (`deterministic`) is compared w
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 
-from ragworthy.gates import EACH, MIN, Gate
+from ragworthy.gates import EACH, WORSE, Judged
 from ragworthy.metrics import registry
 from ragworthy.metrics.facts.convergence import CHAOS, SEEDS, Arm, Asked, Steady, mark
 
@@ -30,12 +30,13 @@ def steadied(asked: Sequence[Asked], *, said: bool) -> tuple[list[Asked], Steady
     return marked, Steady(len(_single(marked)), proof, sample=len(several))
 
 
-def unshown(gate: Gate, arm: Arm) -> str | None:
+def unshown(judged: Judged, arm: Arm) -> str | None:
     """Why a gate on λ is not shown to hold, though its number passes; None where it is.
 
     n questions that are the same under two seeds show of the others that all but a share p are, with (1 − p)^n < 0.05.
-    A limit that leaves less room than that asks for what nobody looked at: 1 leaves none.
+    A number that is no further than that from its limit may be on the other side of it under the seed nobody looked at.
     """
+    gate = judged.gate
     found = registry.find(gate.metric, default_k=1)
     single = _single(arm.asked)
     if not single or found is None or found.metric.needs != "runs":
@@ -45,11 +46,18 @@ def unshown(gate: Gate, arm: Arm) -> str | None:
     elif found.metric.kind == "count":  # ×: another seed leads there only where this one leads elsewhere every time
         asks = any(mark(one.question.seen) == CHAOS for one in single)
     else:
-        room = 1 - Fraction(gate.threshold) if gate.op == MIN else Fraction(gate.threshold)
-        asks = (1 - min(room, Fraction(1))) ** arm.steady.sample >= DOUBT
+        asks = (1 - min(_room(judged), Fraction(1))) ** arm.steady.sample >= DOUBT
     told = f"{len(single):,} of {len(arm.asked):,} questions were asked under one seed"
     others = f"what the {arm.steady.sample:,} others show under two leaves more open than this gate"
     return f"{told}: {others}" if asks else None
+
+
+def _room(judged: Judged) -> Fraction:
+    """How much worse a rate may get before its gate fails."""
+    margin = judged.margin
+    if margin is None:  # decided by a test of the questions of two runs
+        return Fraction(judged.gate.threshold)
+    return margin * abs(judged.baseline) if judged.gate.op == WORSE and judged.baseline is not None else margin
 
 
 def _single(asked: Iterable[Asked]) -> list[Asked]:
