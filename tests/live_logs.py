@@ -11,7 +11,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from places import ROOT
+from ragworthy.live.watch import Watch
+from ragworthy.load.sources import Block
+from ragworthy.monitor.intake import MOST_WAITING, Intake, Options
+from ragworthy.monitor.reading import Reading, closing
+from ragworthy.monitor.running import Monitor
+from ragworthy.monitor.source import Source
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC).timestamp()
 
@@ -107,3 +115,35 @@ def soon(holds: Callable[[], bool], seconds: float = 20) -> None:
     while not holds():
         assert time.monotonic() < end, "it never happened"
         time.sleep(0.05)
+
+
+def replayed(path: Path, present: int) -> tuple[bytes, list[dict[str, Any]], dict[str, int]]:
+    """Alerts, closed minutes and problems of a log, at some time of the clock."""
+    monitor = Monitor(Intake(Options()), Watch())
+    reading = monitor.reading(whole=True)
+    reading.add(path)
+    minutes = list(closing(reading, present))
+    monitor.take(minutes)
+    return monitor.lines(), [one.state() for one in minutes], dict(monitor.intake.problems.counts)
+
+
+def in_pieces(data: bytes, cuts: list[int], clocks: list[int]) -> tuple[bytes, list[dict[str, Any]], dict[str, int]]:
+    """The same, cut anywhere; everything but the pieces goes through the state between two of them."""
+    monitor, source, minutes = Monitor(Intake(Options()), Watch()), Source("live.jsonl"), []
+    intake = monitor.intake
+    ends = sorted({data.rfind(b"\n", 0, cut) + 1 for cut in cuts} | {len(data)})
+    begun = 0
+    for nth, end in enumerate(ends):
+        source = Source.restore(msgspec.json.decode(msgspec.json.encode(source.state())))
+        assert len(source.waiting) < MOST_WAITING
+        reading = Reading(intake, whole=False, known={"it": source})
+        if end > begun:
+            intake.take(source, Block(begun, data[begun:end]), clocks[nth % len(clocks)])
+        if source.mark is not None:
+            minutes += reading.close(max(intake.closed, intake.over(source.mark)))
+        begun = end
+    minutes += Reading(intake, whole=True, known={"it": source}).finish(clocks[0])
+    monitor.take(minutes)
+    assert intake.held == 0
+    problems = {name: times for name, times in intake.problems.counts.items() if name != "ahead"}
+    return monitor.lines(), [one.state() for one in minutes], problems

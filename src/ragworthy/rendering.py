@@ -36,7 +36,7 @@ def brief(report: dict[str, Any], form: str) -> str:
         from ragworthy.report import markdown
 
         return markdown.brief(report, voice_of)
-    from ragworthy.report.screen import PIPE, Screen
+    from ragworthy.report.screen import FILE, PIPE, Screen
     from ragworthy.report.short import Around
 
-    return short(report, Screen(PIPE), Around(more="text(full=True)"))
+    return short(report, Screen(PIPE), Around(more="text(full=True)", named=True, last=FILE))

@@ -43,71 +43,12 @@ def uncommanded(line: str) -> str:
     return compiled(_COMMAND).sub(shown, line)
 
 
-_SPELLINGS = [
-    "≥",
-    ">=",
-    "≤",
-    "<=",
-    "≠",
-    "!=",
-    "≈",
-    "~",
-    "±",
-    "+-",
-    "×",
-    "x",
-    "−",
-    "-",
-    "…",
-    "...",
-    "·",
-    ".",
-    "→",
-    "->",
-    "←",
-    "<-",
-    "–",
-    "-",
-    "—",
-    "-",
-    "─",
-    "-",
-    "│",
-    "|",
-    "✓",
-    "ok",
-    "✗",
-    "x",
-    "⟦",
-    "[[",
-    "⟧",
-    "]]",
-    "‘",
-    "'",
-    "’",
-    "'",
-    "“",
-    '"',
-    "”",
-    '"',
-    "λ",
-    "lambda",
-    "Δ",
-    "delta",
-    "κ",
-    "kappa",
-    "α",
-    "alpha",
-    "ρ",
-    "rho",
-    "τ",
-    "tau",
-    "σ",
-    "sigma",
-    "μ",
-    "mu",
-]
-_SPELLED = str.maketrans(dict(zip(_SPELLINGS[::2], _SPELLINGS[1::2], strict=True)) | {"\u00a0": " ", "\u202f": " "})
+_SPELLINGS = """
+    ≥ >= ≤ <= ≠ != ≈ ~ ± +- × x − - … ... · . → -> ← <- – - — - ─ - │ | ✓ ok ✗ x ⟦ [[ ⟧ ]] ‘ ' ’ ' “ " ” "
+    λ lambda Δ delta κ kappa α alpha ρ rho τ tau σ sigma μ mu
+    """
+_PAIRS = _SPELLINGS.split()
+_SPELLED = str.maketrans(dict(zip(_PAIRS[::2], _PAIRS[1::2], strict=True)) | {"\u00a0": " ", "\u202f": " "})
 """How signs of ours are written where there is only ASCII; all others become escapes."""
 SPELLED = "ragworthy.spelled"
 """The name of what to do with signs that a stream cannot take."""

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from conftest import run_cli, write_jsonl
 from ragworthy.corpus.proofread import HEADINGS, Proof, hyphens, proofread
-from ragworthy.corpus.rates import Rate, bleed, character_errors, repeated_lines, word_errors
+from ragworthy.corpus.rates import Rate, bleed, character_errors, overlap, repeated_lines, word_errors
 from ragworthy.records import Chunk
 
 
@@ -180,6 +180,17 @@ def test_index_check_prints_what_proofreading_counts(tmp_path: Path) -> None:
     ]
 
 
+def test_overlap_is_what_two_sections_share() -> None:
+    def chunk(name: str, section: str, begin: int, end: int, doc: str = "d") -> Chunk:
+        return Chunk(chunk_id=name, doc_id=doc, section_id=section, offsets=(begin, end), text="x" * (end - begin))
+
+    windows = [chunk("a", "1", 0, 50), chunk("b", "1", 40, 100)]
+    assert overlap(windows) == Rate(0, 100)  # both are of one section
+    assert overlap([*windows, chunk("c", "2", 100, 200)]) == Rate(0, 200)
+    assert overlap([*windows, chunk("c", "2", 97, 200), chunk("d", "3", 45, 48)]) == Rate(6, 200)
+    assert overlap([*windows, chunk("c", "2", 0, 100, "e")]) == Rate(0, 200)  # another document
+
+
 def test_windows_that_bleed_are_told_and_leave_the_index_sound(tmp_path: Path) -> None:
     text = "one two three four five six"
     blocks = [
@@ -193,3 +204,5 @@ def test_windows_that_bleed_are_told_and_leave_the_index_sound(tmp_path: Path) -
     assert done.code == 0
     told = "bleed: 0.1429 (1 of 7 tokens) belong to another section than their chunk (the target is at most 0.1)"
     assert told in done.out.splitlines()
+    shared = "overlap: 0.1481 (4 of 27 bytes) stand in chunks of two sections (the target is at most 0.02)"
+    assert shared in done.out.splitlines()

@@ -279,7 +279,7 @@ def test_a_gate_of_ones_own_replaces_that_of_a_pack_and_says_so() -> None:
     ]
     warned = [one["message"] for one in report["suites"]["answers"]["warnings"] if one["code"] == "RW-W139"]
     assert warned == ["answers.chr: the pack ship has ≥ 0.75, and a gate of your own replaces it"]
-    done = run_cli("gate")
+    done = run_cli("gate", "--full")
     assert "  answers.chr: in place of ≥ 0.75, which the pack ship has\n" in done.out
     assert "  gate packs: ship (3 gates)\n" in done.out
     # other kinds and slices are rules of their own
@@ -312,7 +312,7 @@ def test_a_pack_takes_no_stricter_default_gate_away() -> None:
     over = [one for one in gated(result.report) if one[0] == "answers.over_refusal"]
     assert over == [("answers.over_refusal", "<=", "0.25"), ("answers.over_refusal", "<=", "0.10")]
     assert gated(result.report).count(("answers.precision", ">=", "0.80")) == 1
-    done = run_cli("score", "answers", *FILES, "--pack", "example-08", "-o", "report.json",
+    done = run_cli("score", "answers", "--full", *FILES, "--pack", "example-08", "-o", "report.json",
                    "--receipt", "receipt.json")  # fmt: skip
     assert (done.code, run_cli("verify", "receipt.json").code) == (1, 0)
     assert rw.gate(policy('packs = ["example-08"]\ndefaults = false')).verdict == "SHIP"

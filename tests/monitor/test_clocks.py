@@ -6,32 +6,20 @@ import time
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from live_logs import NOON, alerts, at, lines, record, run, told, traffic, write
-from ragworthy.live.watch import Watch
+from live_logs import NOON, alerts, at, in_pieces, lines, record, replayed, run, told, traffic, write
 from ragworthy.load.sources import Block
-from ragworthy.monitor.intake import ENOUGH, Intake, Options, Source
-from ragworthy.monitor.reading import Reading, closing, now
-from ragworthy.monitor.running import Monitor
+from ragworthy.monitor.intake import ENOUGH, Intake, Options
+from ragworthy.monitor.reading import now
+from ragworthy.monitor.source import Source
 from ragworthy.monitor.times import MILLION
 
 
 def counts(found: dict[str, Any]) -> dict[str, int]:
     return {name: one["count"] for name, one in found["problems"].items()}
-
-
-def replayed(path: Path, present: int) -> tuple[bytes, list[dict[str, Any]], dict[str, int]]:
-    """Alerts, closed minutes and problems of a log, at some time of the clock."""
-    monitor = Monitor(Intake(Options()), Watch())
-    reading = monitor.reading(whole=True)
-    reading.add(path)
-    minutes = list(closing(reading, present))
-    monitor.take(minutes)
-    return monitor.lines(), [one.state() for one in minutes], dict(monitor.intake.problems.counts)
 
 
 @pytest.mark.parametrize("ahead", [3, 4, 7, 30, 59, 61, 600, 60 * 24 * 400])
@@ -131,28 +119,6 @@ STEPS = st.one_of(
     st.integers(0, 20), st.integers(0, 20), st.integers(-70, 70), st.sampled_from([-7200, -600, 90, 400, 1800, 4000])
 )
 WRONG = st.sampled_from([0, 0, 0, 0, 0, 0, 70, 200, 400, 1800, 86_400, -400])
-
-
-def in_pieces(data: bytes, cuts: list[int], clocks: list[int]) -> tuple[bytes, list[dict[str, Any]], dict[str, int]]:
-    """The same, cut anywhere; everything but the pieces goes through the state between two of them."""
-    monitor, source, minutes = Monitor(Intake(Options()), Watch()), Source("live.jsonl"), []
-    intake = monitor.intake
-    ends = sorted({data.rfind(b"\n", 0, cut) + 1 for cut in cuts} | {len(data)})
-    begun = 0
-    for nth, end in enumerate(ends):
-        source = Source.restore(msgspec.json.decode(msgspec.json.encode(source.state())))
-        assert len(source.waiting) < ENOUGH
-        reading = Reading(intake, whole=False, known={"it": source})
-        if end > begun:
-            intake.take(source, Block(begun, data[begun:end]), clocks[nth % len(clocks)])
-        if source.mark is not None:
-            minutes += reading.close(max(intake.closed, intake.over(source.mark)))
-        begun = end
-    minutes += Reading(intake, whole=True, known={"it": source}).finish(clocks[0])
-    monitor.take(minutes)
-    assert intake.held == 0
-    problems = {name: times for name, times in intake.problems.counts.items() if name != "ahead"}
-    return monitor.lines(), [one.state() for one in minutes], problems
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -85,7 +85,7 @@ def test_the_wheel_holds_every_file_of_the_package_and_nothing_else(checkout: Pa
     packed = zipfile.ZipFile(built[1]).namelist()
     assert {name for name in packed if ".dist-info/" not in name} == expected
     data = {name.split("/")[1] for name in expected if not name.endswith(".py")}
-    assert data == {"py.typed", "examples", "packs", "definitions", "maps", "prompts", "report", "stubs"}
+    assert data == {"py.typed", "examples", "packs", "definitions", "maps", "prompts", "report", "stubs", "viewer"}
     assert any(name.endswith(".dist-info/licenses/LICENSE") for name in packed)
 
 

@@ -95,9 +95,10 @@ def scored(world: World, name: str, *flags: str) -> Done:
 @pytest.mark.parametrize("name", SCORES)
 def test_hostile_text_steers_no_terminal_in_any_format(world: World, name: str) -> None:
     for form, suffix in (("text", "txt"), ("json", "json"), ("markdown", "md"), ("junit", "xml")):
-        done = scored(world, name, "--format", form, "-o", f"r.{suffix}")
+        done = scored(world, name, "--format", form, "--full", "-o", f"r.{suffix}")
         assert_inert(done.out)
         assert Path(f"r.{suffix}").read_bytes().decode() == done.out
+    assert_inert(scored(world, name).out)
 
 
 WORKFLOW = re.compile(r"::(error|warning|notice) ((?:\w+=[^,:]*,?)+)::(.*)")
@@ -345,7 +346,7 @@ def test_on_a_terminal_there_are_colours_and_progress_and_nothing_else(world: Wo
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), contextlib.suppress(SystemExit):
             main(command)
         for text in (out.getvalue(), err.getvalue()):
-            ours = re.sub(r"\x1b\[(?:0|3[0-9]|1;3[0-9])m|\r(?=[a-z])|\x1b\[K|\r\x1b\[K", "", text)
+            ours = re.sub(r"\x1b\[(?:[012]|3[0-9]|1;3[0-9])m|\r(?=[a-z])|\x1b\[K|\r\x1b\[K", "", text)
             assert CONTROL.findall(ours) == [], (command, text)
 
 

@@ -68,7 +68,7 @@ def trace(qid: str, claim: str = "the gold text", cited: str = "d#1", **fields: 
 @pytest.mark.parametrize("run", ["candidate", "regressed"])
 def test_golden(run: str, form: str) -> None:
     assert ragworthy("demo", "--recorded", "-q", "--out", ".").code == 0
-    done = ragworthy("gate", "-c", f"{run}.toml", "--format", form)
+    done = ragworthy("gate", "-c", f"{run}.toml", "--format", form, "--full")
     assert (done.code, done.err) == ({"candidate": 0, "regressed": 1}[run], "")
     golden = GOLDEN / f"{run}.{FORMATS[form]}"
     if os.environ.get("RAGWORTHY_ACCEPT"):
@@ -80,16 +80,16 @@ def test_golden(run: str, form: str) -> None:
 def test_a_file_holds_what_stdout_shows(form: str) -> None:
     ragworthy("demo", "--recorded", "-q", "--out", ".")
     name = f"r.{FORMATS[form]}"
-    done = ragworthy("gate", "-c", "regressed.toml", "--format", form, "-o", name)
+    done = ragworthy("gate", "-c", "regressed.toml", "--format", form, "--full", "-o", name)
     assert Path(name).read_bytes().decode() == done.out
 
 
 def test_the_last_line_is_the_verdict_and_quiet_prints_only_it() -> None:
     cases = {
         "SHIP (exit 0)": ([item("a")], [trace("a")], ""),
-        "NO-SHIP (exit 1)": ([item("a")], [trace("a", "nothing")], ""),
-        "INCONCLUSIVE (exit 3)": ([item("a")], [trace("a")], "min_n = 2\n"),
-        "INVALID (exit 4)": ([item("a"), item("b")], [trace("a")], ""),
+        "NO-SHIP (exit 1): precision 0.0 < 0.8": ([item("a")], [trace("a", "nothing")], ""),
+        "INCONCLUSIVE (exit 3): precision 1.0 undecided (≥ 0.8)": ([item("a")], [trace("a")], "min_n = 2\n"),
+        "INVALID (exit 4): 1 question has no trace": ([item("a"), item("b")], [trace("a")], ""),
     }
     for verdict, (gold, traces, more) in cases.items():
         write(gold, traces)

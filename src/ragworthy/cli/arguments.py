@@ -19,6 +19,7 @@ from ragworthy.cli.flags import (
 )
 from ragworthy.cli.parser import Parser, command
 from ragworthy.cli.rolling import mirror_flags, rollouts
+from ragworthy.cli.viewing import view_flags
 from ragworthy.cli.watching import monitor_flags
 from ragworthy.names import DEFAULT_K, DEFAULT_MODEL, RETRIEVAL_K, VERSION
 from ragworthy.suites import SUITES
@@ -80,6 +81,10 @@ def parser(words: Sequence[str] = ()) -> argparse.ArgumentParser:
     _retrieve(command(commands, "retrieve", "traces for every paraphrase and seed of a gold set", "index:retrieve"))
 
     kept_runs(command(commands, "history", "earlier runs: list, compare over time, bless, export", None))
+
+    view_flags(
+        command(commands, "view", "the history in a browser: runs, trends, comparisons, the rollout", "view:view")
+    )
 
     mirror_flags(
         command(commands, "mirror", "ask the shadow a share of the live questions, and compare", "mirror:mirror")

@@ -26,7 +26,11 @@ def common(one: argparse.ArgumentParser, *, receipt: bool = True) -> None:
     one.add_argument("-o", "--output", action="append", default=[], metavar="FILE",
                      help=f"write a report (repeatable); format by suffix: {suffixes}")  # fmt: skip
     one.add_argument("--format", choices=FORMATS, default="text", help="format of stdout")
-    one.add_argument("--full", action="store_true", help="as text, with what this evidence cannot show")
+    one.add_argument(
+        "--full",
+        action="store_true",
+        help="the whole text report: all numbers and notes, and what this evidence cannot show",
+    )
     one.add_argument("--rows", metavar="FILE", help="write every row (.jsonl, .parquet or .csv)")
     if receipt:
         one.add_argument("--receipt", metavar="FILE", help="write the receipt here")

@@ -187,7 +187,7 @@ def _told(given: argparse.Namespace, one: "Monitor", alerts: "list[Told]") -> No
     import msgspec
 
     from ragworthy.monitor.summary import summary
-    from ragworthy.monitor.view import alert_line
+    from ragworthy.monitor.view import alert_line, unjudged
 
     if given.format == "json":
         show(msgspec.json.format(msgspec.json.encode(summary(one)), indent=2).decode() + "\n")
@@ -201,4 +201,8 @@ def _told(given: argparse.Namespace, one: "Monitor", alerts: "list[Told]") -> No
     ends = {0: "nothing fires", 1: f"{began} alert{'' if began == 1 else 's'} fired", 3: "too few samples to judge"}
     if one.code == 1 and not began:
         ends[1] = f"still firing: {', '.join(sorted(one.watch.firing))}"
+    blind = one.intake.run.blind
+    if one.code == 3 and blind is not None:
+        ends[3] = "too much was late or from the future to say that nothing fires"
+        ends[3] += f": {unjudged(blind._asdict())}" if given.quiet else ""
     print(f"{ends[one.code]} (exit {one.code})")

@@ -32,6 +32,10 @@ def rate(chunks: Sequence[Chunk], reference: str | None, docs: str | None) -> Ra
     if outside.part:
         bad = outside.share > rates.BLEED
         lines.append(f"bleed: {_told(outside, 'tokens')} belong to another section than their chunk{_target(bad, 0.1)}")
+    shared = rates.overlap(chunks)
+    if shared.part:
+        bad = shared.share > rates.OVERLAP
+        lines.append(f"overlap: {_told(shared, 'bytes')} stand in chunks of two sections{_target(bad, 0.02)}")
     repeated = rates.repeated_lines(chunks)
     if repeated:
         shown = ", ".join(

@@ -264,6 +264,7 @@ ERRORS: dict[str, Code] = {
     "RW-U15": Code("no_run", "The file is neither a receipt nor a JSON report.", "Give what 'ragworthy gate' or 'ragworthy score' wrote with --receipt or -o FILE.json."),
     "RW-U16": Code("prompt_unheard", "A prompt was given, and the target would never see it.", "Take prompt among the arguments of the function; write {prompt} into the map; for a target with a prompt of its own leave --prompt out and let its meta say prompt_sha256 and prompt_version."),
     "RW-U17": Code("needs_model", "The built-in pipeline answers structured questions with a chat model only.", "Name one: --knob answerer=chat:MODEL@URL (docs/pipeline.md)."),
+    "RW-U18": Code("view_address", "The viewer cannot listen there, or has no token to ask for.", "Take another --port (0 takes a free one); beyond this machine a token of 16 characters or more is needed: docs/view.md."),
     "RW-Y01": Code("compare_gold", "Traces can be compared only when they are scored, which takes a gold set.", "Add --gold GOLD; of reports (-o FILE.json) nothing else is needed."),
     "RW-Y02": Code("compare_side", "What is to be compared is neither a report, nor rows, nor traces, nor the folder of a run, nor an entry of the history.", "Name a JSON report, a file of rows, the folder of 'ragworthy run', a file of traces with --gold, a TREC run with --qrels, or history:ID, history:NAME or commit:SHA."),
     "RW-Y03": Code("compare_no_suite", "The two have no suite in common.", "Compare reports that score the same suite; --suite chooses one of several."),

@@ -2,6 +2,7 @@
 
 import re
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import NamedTuple
@@ -12,6 +13,8 @@ from ragworthy.records import Chunk
 
 BLEED = Fraction(1, 10)
 """chunking-checklist.md: of the tokens of a chunk, no more may be of another section."""
+OVERLAP = Fraction(2, 100)
+"""section_detection.md: of the bytes of the text, no more may belong to two sections."""
 LARGEST = 512
 """patterns/pattern_rag_semantic_drift.md: no chunk has more tokens."""
 WORDS, CHARACTERS = Fraction(25, 1000), Fraction(1, 100)
@@ -85,6 +88,32 @@ def bleed(chunks: Iterable[Chunk]) -> Rate:
             end = order[nth] if nth < len(order) else begin + len(data)
             whole += count_tokens(chunk.text)
             part += count_tokens(data[max(0, end - begin) :].decode("utf-8", "replace"))
+    return Rate(part, whole)
+
+
+def overlap(chunks: Iterable[Chunk]) -> Rate:
+    """Bytes of the text that stand in chunks of two sections, of all that stand in a chunk.
+
+    >>> one = Chunk(chunk_id="a", doc_id="d", section_id="1", offsets=(0, 8), text="one two ")
+    >>> two = Chunk(chunk_id="b", doc_id="d", section_id="2", offsets=(4, 14), text="two three ")
+    >>> overlap([one, two])
+    Rate(part=4, whole=14)
+    """
+    part = whole = 0
+    for document in _documents(chunks).values():
+        edges: list[tuple[int, int, str]] = []
+        for chunk in document:
+            begin = _begin(chunk)
+            size = len(chunk.text.encode("utf-8", "surrogatepass"))
+            edges += [(begin, 1, chunk.section_id or ""), (begin + size, -1, chunk.section_id or "")]
+        there: Counter[str] = Counter()
+        before = sections = 0
+        for at, step, name in sorted(edges):
+            whole += (at - before) * (sections > 0)
+            part += (at - before) * (sections > 1)
+            there[name] += step
+            sections += (there[name] == 1) if step > 0 else -(there[name] == 0)
+            before = at
     return Rate(part, whole)
 
 

@@ -9,6 +9,8 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import msgspec
+
 from ragworthy.ids import section_of
 from ragworthy.live.minutes import FIELDS
 from ragworthy.live.shapes import NO_ANSWER, NO_CONTEXT, NO_RETRIEVAL, NO_TIMES, Hit, Live, Named
@@ -201,6 +203,11 @@ class Reader:
             f"\x00{context.region}\x00{context.build}\x00{record.paraphrase}\x00{record.seed}"
         )
         return int.from_bytes(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:8], "big")
+
+    def draw(self, at: int) -> int:
+        """A number like a key for a record without one, from all that it says: it decides with `--sample` alone."""
+        said = msgspec.json.encode((at, self.record))
+        return int.from_bytes(hashlib.sha256(said).digest()[:8], "big")
 
     @property
     def section(self) -> str:

@@ -5,25 +5,28 @@ lateness; a record of such a minute is late. What is late depends on its log alo
 pieces, nor on what other logs hold. A minute is closed when it is over for every log that is still read.
 
 A wrong clock must not move the mark, since everything after it would be late. So a record that is far ahead of the mark
-waits. It counts when two more in a row are ahead, too, when the mark catches up, or when the log ends. It is from the
-future when the log goes on so far behind it that one of the two must be wrong. A log that is in order up to the
-lateness loses nothing by that. The clock of this machine decides nothing: it only tells.
+waits, and the log votes: each record at the time of the log refuses two of those that wait as being from the future,
+and when `enough` wait the mark jumps to the earliest. So it jumps where clearly more than two records in three are
+ahead, or so many in a row. What waits counts, too, when the mark catches up, or when the log ends. A log that is in
+order up to the lateness loses nothing by that. The clock of this machine decides nothing: it only tells.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from bisect import insort
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
 
 from ragworthy.live.minutes import Minute
-from ragworthy.live.records import Memory, Reader, Settings, of_its_log
+from ragworthy.live.records import Reader, Settings, of_its_log
 from ragworthy.live.shapes import Live
 from ragworthy.load.decode import Decoder, Fault, Found
 from ragworthy.load.sources import Block
 from ragworthy.monitor import problems as p
-from ragworthy.monitor.logs import Head, Print
+from ragworthy.monitor.logs import Head
+from ragworthy.monitor.source import Source, Taken
+from ragworthy.monitor.stretches import Run
 from ragworthy.monitor.times import MILLION, MINUTE, microseconds
-from ragworthy.monitor.traces import Traces
 from ragworthy.records import explained
 from ragworthy.text import clip
 
@@ -31,91 +34,23 @@ LATENESS = 60
 """Seconds that a record may come after a later one."""
 AHEAD = 300 * MILLION
 """A clock may go wrong by so many microseconds before its records are named."""
-ENOUGH = 3
-"""So many records that are ahead of their log confirm each other."""
+ENOUGH = 32
+"""So many records that wait move the mark, if they last: of two processes, one comes 32 times in a row once in billions
+of records.
+"""
+LASTING = 30 * MILLION
+"""Half of those that wait must be so far after the earliest: a process that writes whole buffers comes often in a row,
+but not for a minute.
+"""
+MOST_WAITING = 256
+"""So many move the mark in any case."""
+REFUSED = 2
+"""So many of those that wait are refused by each record at the time of the log."""
+_LAST_KEY = (1 << 64) - 1
 MOST_KEYS = 400_000
 """So many records of the open minutes are remembered, to tell whether one comes twice."""
 
 Keep = Callable[[Live], bool]
-
-
-class Taken(NamedTuple):
-    """A record whose time is ahead of its log: it waits for the next ones."""
-
-    at: int
-    key: int | None
-    units: list[int | None]
-    built: tuple[str, str] | None
-    place: str
-    slices: tuple[str, ...] = ()
-    odd: str = ""
-    early: bool = False
-    """Whether it was ahead of the clock, too."""
-    wording: bool = False
-    """Whether it is a wording of a mirrored question."""
-
-
-class Source:
-    """How far a log was read, and what is remembered of it."""
-
-    __slots__ = (
-        "head", "line", "mark", "memory", "name", "offset", "place", "records", "shut", "traces", "waiting",
-    )  # fmt: skip
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.offset = 0
-        self.line = 1
-        self.records = 0
-        self.mark: int | None = None
-        """The latest time, in microseconds."""
-        self.shut = -1
-        """The last minute that is over for this log."""
-        self.memory = Memory()
-        self.waiting: list[Taken] = []
-        """Records that are ahead of the mark, the earliest first; fewer than `ENOUGH`."""
-        self.traces = Traces()
-        self.head: Head | Print | None = Head()
-        """What the log is known by; as it was kept, until the log is found again. None where nothing was kept."""
-        self.place: tuple[int, int] | None = None
-        """Device and inode of the file that it was read from last."""
-
-    @property
-    def print(self) -> Print | None:
-        """What the log is known by; None where an earlier version kept nothing."""
-        return self.head.print() if isinstance(self.head, Head) else self.head
-
-    def state(self) -> dict[str, Any]:
-        """As plain values."""
-        made: dict[str, Any] = {name: getattr(self, name) for name in ("name", "offset", "line", "records", "mark")}
-        made |= {"print": self.print, "place": self.place}
-        made |= {"shut": self.shut, "memory": self.memory.state(), "traces": self.traces.state()}
-        return made | ({"waiting": [list(one) for one in self.waiting]} if self.waiting else {})
-
-    @classmethod
-    def restore(cls, state: dict[str, Any]) -> "Source":
-        """From plain values."""
-        made = cls(state["name"])
-        made.offset, made.line, made.records = state["offset"], state["line"], state["records"]
-        made.mark, made.shut = state["mark"], state["shut"]
-        made.memory = Memory.restore(state["memory"])
-        made.traces = Traces.restore(state["traces"])
-        kept, place = state.get("print"), state.get("place")
-        made.head = None if kept is None else Print(*kept)
-        made.place = None if place is None else (place[0], place[1])
-        held = state.get("waiting") or []
-        # before, one record could wait, and no more
-        made.waiting = [_taken(*one) for one in ([held] if held and isinstance(held[0], int) else held)]
-        return made
-
-
-def _taken(
-    at: int, key: int | None, units: list[int | None], built: list[str] | None, place: str, slices: list[str],
-    odd: str = "", early: bool = False, wording: bool = False,
-) -> Taken:  # fmt: skip
-    """A record that waits, from plain values."""
-    pair = None if built is None else (built[0], built[1])
-    return Taken(at, key, units, pair, place, tuple(slices), odd, early, wording)
 
 
 class Open:
@@ -161,6 +96,8 @@ class Intake:
         self.records = 0
         self.held = 0
         """Records that are ahead of their logs, and wait."""
+        self.run = Run()
+        """What this run could not judge."""
         self._most = int(options.share * (1 << 64))
         self._all: Callable[[bytes], list[Live]] = msgspec.json.Decoder(Live).decode_lines
         self._decoder = Decoder(Live, _explain)
@@ -221,18 +158,19 @@ class Intake:
             self.problems.add(p.UNTIMED, f"{source.name}:{nth}")
             return
         key = reader.key(at)
-        if key is not None and key >= most:
+        if most <= _LAST_KEY and (key if key is not None else reader.draw(at)) >= most:
             self.problems.add(p.SAMPLED, f"{source.name}:{nth}")
             return
+        self.run.look(source.stretch)
         mark = source.mark
         if mark is None or at > mark + self.ahead:
             self._wait(source, reader, at, key, f"{source.name}:{nth}", at > now + AHEAD)
             return
         minute = -(-at // MINUTE)
-        if source.waiting and minute > source.shut:
-            self._refuse(source, at)
+        if source.waiting:
+            self._vote(source, at, late=minute <= source.shut)
         if minute <= source.shut or minute <= self.closed:
-            self.problems.add(p.LATE, f"{source.name}:{nth}")
+            self._miss(source, p.LATE, f"{source.name}:{nth}")
             return
         held = self.open.get(minute)
         if held is None:
@@ -282,25 +220,43 @@ class Intake:
         return True
 
     def _wait(self, source: Source, reader: Reader, at: int, key: int | None, place: str, early: bool) -> None:
-        """Keep a record that is ahead of its log; where there are enough of them, the earliest is right."""
+        """Keep a record that is ahead of its log; where enough of them wait, the mark jumps to the earliest."""
         if key is not None and any(one.key == key for one in source.waiting):  # it must not confirm itself
             self.problems.add(p.TWICE, place)
             return
         units = reader.units(source.memory, key)
         slices = self._slices(reader)
         taken = Taken(at, key, units, reader.built, place, slices, reader.odd, early, reader.wording)
-        source.waiting.append(taken)
-        source.waiting.sort(key=lambda one: one.at)
+        source.against = source.against if source.waiting else 0
+        insort(source.waiting, taken, key=_time)
         self.held += 1
-        if len(source.waiting) >= ENOUGH:
+        if enough(source.waiting, begun=source.mark is not None):
+            source.against = source.refused = 0
             self._settle(source, source.waiting.pop(0))
             self._catch_up(source)
 
-    def _refuse(self, source: Source, at: int) -> None:
-        """The log goes on at a time: what is still far ahead of it is from the future."""
-        while source.waiting and source.waiting[-1].at > at + self.ahead:
-            self.problems.add(p.FUTURE, source.waiting.pop().place)
-            self.held -= 1
+    def _vote(self, source: Source, at: int, *, late: bool) -> None:
+        """The log goes on at its own time: the furthest of what is far ahead of that is from the future. A late record
+        says less, since slow ones come after any jump: as soon as there are more of them, all that waits is refused.
+        """
+        most = REFUSED
+        if late:
+            source.against += 1
+            most = len(source.waiting) if source.against > len(source.waiting) else 0
+        while most and source.waiting and source.waiting[-1].at > at + self.ahead:
+            self._refuse(source)
+            most -= 1
+
+    def _refuse(self, source: Source) -> None:
+        """The furthest of the records that wait is from the future."""
+        source.refused += 1
+        self.held -= 1
+        self._miss(source, p.FUTURE, source.waiting.pop().place)
+
+    def _miss(self, source: Source, name: str, place: str) -> None:
+        """A record that is not judged because of its time."""
+        self.problems.add(name, place)
+        self.run.miss(source.stretch, place)
 
     def _catch_up(self, source: Source) -> None:
         """Count what is no longer ahead."""
@@ -308,7 +264,12 @@ class Intake:
             self._settle(source, source.waiting.pop(0))
 
     def settle(self, source: Source, until: int | None = None) -> None:
-        """Count what waits, or as much of it as lies in minutes up to one: nothing more comes that could decide."""
+        """Count what waits, or as much of it as lies in minutes up to one: nothing more comes that could decide. Where
+        the log refused more of the kind before, it goes the same way.
+        """
+        if until is None and source.refused > len(source.waiting):
+            while source.waiting:
+                self._refuse(source)
         while source.waiting and (until is None or -(-source.waiting[0].at // MINUTE) <= until):
             self._settle(source, source.waiting.pop(0))
 
@@ -319,7 +280,7 @@ class Intake:
             source.mark = taken.at
             source.shut = self.over(taken.at)
         if minute <= self.closed:
-            self.problems.add(p.LATE, taken.place)
+            self._miss(source, p.LATE, taken.place)
             return
         held = self.open.get(minute)
         if held is None:
@@ -347,7 +308,8 @@ class Intake:
         source.records += 1
         self.records += 1
         if made.received is not None and (microseconds(made.record.ts) or 0) > made.received + AHEAD:
-            self.problems.add(p.FUTURE, f"{source.name}:{nth}")
+            self.run.look(source.stretch)
+            self._miss(source, p.FUTURE, f"{source.name}:{nth}")
             return
         if self.options.keep is None or self.options.keep(made.record):
             self.one(source, Reader(made.record, self.options.settings), nth, now, self._most)
@@ -368,6 +330,18 @@ class Intake:
             made.append(held.minute)
         self.closed = max(self.closed, until)
         return made
+
+
+def _time(taken: Taken) -> int:
+    return taken.at
+
+
+def enough(waiting: Sequence[Taken], *, begun: bool) -> bool:
+    """Whether the records that wait show that the time of their log jumped; the earliest is the first. A log that has
+    not begun has nothing to lose.
+    """
+    count = len(waiting)
+    return count >= ENOUGH and (not begun or count >= MOST_WAITING or waiting[count // 2].at - waiting[0].at >= LASTING)
 
 
 def _told(fault: Fault) -> str:

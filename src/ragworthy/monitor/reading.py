@@ -13,9 +13,10 @@ from ragworthy.errors import DataError
 from ragworthy.files import shown_path
 from ragworthy.live.minutes import Minute
 from ragworthy.live.shapes import Live
-from ragworthy.monitor.intake import Intake, Source
+from ragworthy.monitor.intake import Intake
 from ragworthy.monitor.logs import HEAD, START, Head, Log, Print, identity, longest
 from ragworthy.monitor.problems import COPIED
+from ragworthy.monitor.source import Source
 from ragworthy.monitor.times import MILLION, microseconds, minute_of
 
 QUIET = 120

@@ -17,9 +17,12 @@ import msgspec
 
 from ragworthy.errors import DataError, data_error
 from ragworthy.live.minutes import Minute
-from ragworthy.monitor.intake import Intake, Open, Source
+from ragworthy.monitor.intake import Intake, Open
+from ragworthy.monitor.source import Source
 
-VERSION = 2
+VERSION = 3
+READABLE = (2, 3)
+"""From version 3 on more records can wait. A state of version 2 goes on as one of version 3."""
 DAYS = (30, 90)
 """How many days of minutes and alerts are kept: at least, and at most."""
 _BEGINNING = b"SQLite format 3\x00"
@@ -66,10 +69,12 @@ class Store:
         for table in _TABLES:
             db.execute(table)
         held = dict(db.execute("SELECT name, value FROM meta WHERE name IN ('version', 'settings')").fetchall())
+        if held and _decode(held["version"]) in READABLE and _decode(held["settings"]) == settings:
+            db.execute("UPDATE meta SET value = ? WHERE name = 'version'", (_encode(VERSION),))
         if not held:
             db.execute("INSERT INTO meta VALUES ('version', ?), ('settings', ?)", (_encode(VERSION), _encode(settings)))
         db.execute("COMMIT")
-        if held and _decode(held["version"]) != VERSION:
+        if held and _decode(held["version"]) not in READABLE:
             message = f"expected a state of version {VERSION}, got version {_decode(held['version'])}"
             raise data_error("RW-O03", message, where=str(self.path))
         if held and _decode(held["settings"]) != settings:

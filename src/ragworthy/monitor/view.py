@@ -51,10 +51,19 @@ def lines(told: dict[str, Any]) -> list[str]:
                 **told["webhook"]
             )
         )
+    made += [] if told["blind"] is None else [f"  {unjudged(told['blind'])}"]
     for name, held in told["problems"].items():
         first = f" (first: {held['first'][0]})" if held["first"] and held["first"][0] else ""
         made.append(f"  {held['count']:,} {name}: {MEANS[name]}{first}")
     return [terminal(line) for line in made]
+
+
+def unjudged(blind: dict[str, Any]) -> str:
+    """What to do where too many records could not be judged."""
+    return terminal(
+        f"{blind['missed']:,} of {blind['records']:,} records were late or from the future (first: "
+        f"{blind['first']}): set that clock right, give each process a log of its own, or raise --lateness"
+    )
 
 
 def _blind(blind: list[dict[str, Any]], watched: int) -> list[str]:

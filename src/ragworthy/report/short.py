@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from ragworthy import gates as g
 from ragworthy.names import HARMLESS, Cause
 from ragworthy.report.changes import lead
-from ragworthy.report.headline import decided
+from ragworthy.report.headline import decided, heading
 from ragworthy.report.last import now, short_name, verdict_line
 from ragworthy.report.part import Voices, blamed, partial_notes, steps, to_look
 from ragworthy.report.screen import Piece, Said, Screen, Span
@@ -21,7 +21,6 @@ HEIGHT = 24
 UNLIKE = "how the pipeline does with questions that are not like these"
 _MARKS = {"pass": "✓", "fail": "✗", "undecided": "?", "not_measured": "–"}
 _WAIVED, _NOT_JUDGED = "!", "·"
-_NOUNS = {"fail": ("fails", "fail"), "undecided": ("is undecided", "are undecided")}
 
 
 class Around(NamedTuple):
@@ -32,6 +31,8 @@ class Around(NamedTuple):
     written: Sequence[str] = ()
     """The files that were written, as they were named."""
 
+    named: bool = False
+    """Whether the first line names the gates that decided: where it is all that a list of failed tests shows."""
     last: Screen | None = None
     """Where the last line is shown, where that is wider than the rest."""
 
@@ -45,7 +46,7 @@ def render(report: Json, voices: Voices, screen: Screen, around: Around = Around
     rest = [*_limits(report, screen), *_rest(report, screen, around), verdict_line(report, around.last or screen)]
     for most in (STEPS, 1):
         questions = _questions(report, voices, screen) + _steps(report, voices, screen, around, most)
-        parts = (_head(report, voices, screen), _gates(report, screen, around), questions, rest)
+        parts = (_head(report, voices, screen, around), _gates(report, screen, around), questions, rest)
         text = "\n\n".join("\n".join(part) for part in parts if part) + "\n"
         if text.count("\n") < HEIGHT:
             break
@@ -55,9 +56,12 @@ def render(report: Json, voices: Voices, screen: Screen, around: Around = Around
 # what was decided, on what
 
 
-def _head(report: Json, voices: Voices, screen: Screen) -> list[str]:
+def _head(report: Json, voices: Voices, screen: Screen, around: Around) -> list[str]:
     verdict = report["verdict"]
-    lines = screen.hung([Span(verdict, verdict)], _decided(report), "head", indent=4)
+    told = decided(report) if around.named else heading(report).removeprefix(verdict)
+    lines = [screen.line(Span(verdict, verdict), Span(told, "head"))]
+    if not around.named:
+        lines = screen.hung([Span(verdict, verdict)], told, "head", indent=4)
     for note in partial_notes(report, voices):
         lines += screen.hung(["  "], note, "label", indent=4)
     for suite, body in report["suites"].items():
@@ -70,19 +74,6 @@ def _head(report: Json, voices: Voices, screen: Screen) -> list[str]:
     if len(reasons) > REASONS:
         lines.append(screen.line(f"  … and {plural(len(reasons) - REASONS, 'more reason')}"))
     return lines
-
-
-def _decided(report: Json) -> str:
-    """How many gates decided; of a run that ships, and of one that nothing was judged of, the usual words."""
-    gates = [gate for gate in report["gates"] if gate.get("judged", True)]
-    outcome = {"NO-SHIP": "fail", "INCONCLUSIVE": "undecided"}.get(report["verdict"])
-    count = sum(gate["outcome"] == outcome and "waiver" not in gate for gate in gates)
-    if outcome is None or not count:
-        return decided(report)
-    waived = sum("waiver" in gate for gate in gates)
-    one, many = _NOUNS[outcome]
-    told = f": {count} of {plural(len(gates), 'gate')} {one if count == 1 else many}"
-    return f"{told}, {waived} waived" if waived else told
 
 
 def _leads(report: Json, voices: Voices, screen: Screen) -> list[str]:

@@ -38,7 +38,8 @@ TODO = "What to do next"
 
 def render(report: dict[str, Any], voices: Voices, screen: Screen = FILE) -> str:
     """The whole report as text, with what it cannot show; the last line is the verdict with what decided."""
-    lines = [screen.line(Span(report["verdict"], report["verdict"]), _headline(report, voices)), ""]
+    head = Span(report["verdict"], report["verdict"])
+    lines = [*screen.hung([head], _headline(report, voices), indent=4), ""]
     lines += _prose(screen, _leads(report, voices))
     lines += _prose(screen, [f"  not valid: {reason}" for reason in report["invalid"]])
     if report["invalid"]:

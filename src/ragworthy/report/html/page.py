@@ -23,14 +23,25 @@ class Section(NamedTuple):
     """Everything below the title."""
 
 
-def render(material: Material) -> str:
-    """The whole page."""
-    report = material.report
-    terms = Terms(report["suites"])
+class Parts(NamedTuple):
+    """What stands on the page, for whoever has a frame of his own."""
+
+    banner: Markup
+    sections: list[Section]
+
+
+def parts(material: Material) -> Parts:
+    """The verdict, and every section that has something to show."""
+    terms = Terms(material.report["suites"])
     banner = verdict.banner(material, terms)
     every = [*_sections(material, terms), Section("glossary", "What the words mean", _glossary(terms))]
-    sections = [one for one in every if one.html]
-    return filled("report.html", report=report, banner=banner, sections=sections, scripts=SCRIPTS)
+    return Parts(banner, [one for one in every if one.html])
+
+
+def render(material: Material) -> str:
+    """The whole page."""
+    banner, sections = parts(material)
+    return filled("report.html", report=material.report, banner=banner, sections=sections, scripts=SCRIPTS)
 
 
 def _sections(material: Material, terms: Terms) -> list[Section]:
