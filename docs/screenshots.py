@@ -1,7 +1,9 @@
-"""The pictures of docs/pictures: `python docs/screenshots.py FOLDER`, where FOLDER is what tests leave of the gallery.
+"""The pictures of docs/gallery.md, made of the reports that its commands write. Those of docs/html.md: screens.py.
 
-The reports that the commands of docs/gallery.md write (`-o NAME.html`) are opened in Debian's Chromium, light and dark,
-wide and narrow, and kept as PNG with few colours, so that the repository stays small.
+    python -m pytest --basetemp /tmp/gallery tests/examples/test_gallery.py
+    python docs/screenshots.py /tmp/gallery/test_every_command_of_the_gall0/gallery
+
+They are kept with few colours, so that the repository stays small.
 """
 
 import shutil
@@ -14,32 +16,25 @@ from playwright.sync_api import Page, sync_playwright
 
 PICTURES = Path(__file__).parent / "pictures"
 LARGEST = 200_000
-"""Bytes of a picture; all of them together stay below ten times this."""
+"""Bytes of a picture; all of them together stay below 2 MB."""
 
 
 class Shot(NamedTuple):
-    """A picture of a report: which, of what on it, and how."""
+    """A picture of a report: its name, and what of the report is on it."""
 
     name: str
     report: str
     place: str = ""
     """A selector that is scrolled to the top; empty: the top of the page."""
-    wide: int = 1280
-    tall: int = 800
-    dark: bool = False
 
 
 SHOTS = (
-    Shot("report", "squad.html"),
-    Shot("report-dark", "squad.html", dark=True),
-    Shot("report-narrow", "squad.html", wide=400),
-    Shot("report-narrow-dark", "squad.html", wide=400, dark=True),
-    Shot("squad", "squad.html", tall=620),
-    Shot("drcd", "drcd.html", "#questions", tall=620),
-    Shot("arabic", "ar.html", "#questions", tall=620),
-    Shot("trec", "trec.html", "#changed", tall=620),
-    Shot("prometheus", "prometheus.html", tall=620),
-    Shot("qwen", "qwen.html", "#wrong", tall=620),
+    Shot("squad", "squad.html"),
+    Shot("drcd", "drcd.html", "#questions"),
+    Shot("arabic", "ar.html", "#questions"),
+    Shot("trec", "trec.html", "#changed"),
+    Shot("prometheus", "prometheus.html"),
+    Shot("qwen", "qwen.html", "#wrong"),
 )
 
 
@@ -75,9 +70,7 @@ def main(folder: Path) -> None:
     with sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
         for shot in SHOTS:
-            page = browser.new_page(
-                viewport={"width": shot.wide, "height": shot.tall}, color_scheme="dark" if shot.dark else "light"
-            )
+            page = browser.new_page(viewport={"width": 1280, "height": 620})
             taken(page, shot, folder)
             page.close()
         browser.close()

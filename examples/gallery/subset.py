@@ -6,7 +6,8 @@ import sys
 
 
 def rows(path):
-    with gzip.open(path, "rt", encoding="utf-8") if path.endswith(".gz") else open(path, encoding="utf-8") as file:
+    opened = gzip.open if path.endswith(".gz") else open
+    with opened(path, "rt", encoding="utf-8") as file:
         return [json.loads(line) for line in file]
 
 

@@ -52,7 +52,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if not SPHINX.exists():
         pytest.skip("SKIPPED: no Sphinx: make site")
     out = tmp_path_factory.mktemp("site")
-    command = ["--quiet", "--fail-on-warning", "--keep-going", "-b", "html", "-c", "docs/site", "-d", out / "cache"]
+    command = ["--quiet", "--fail-on-warning", "--keep-going", "-b", "html", "-c", "docs/site", "-d", str(out / "cache")]
     nowhere = {"http_proxy": "http://127.0.0.1:9", "https_proxy": "http://127.0.0.1:9", "LC_ALL": "C.UTF-8"}
     done = subprocess.run(
         [SPHINX, *command, ".", out / "html"], cwd=ROOT, env=nowhere, capture_output=True, encoding="utf-8", timeout=400
@@ -84,3 +84,12 @@ def test_files_that_are_no_pages_are_named_and_not_linked(site: Path) -> None:
     said = re.sub(r"<[^>]+>", "", text)
     assert "The files are in examples/from-ragas in the repository." in " ".join(said.split())
     assert 'href="../examples' not in text
+
+
+def test_pictures_are_small_and_each_is_shown() -> None:
+    pictures = [path for folder in ("pictures", "screens") for path in (DOCS / folder).glob("*.png")]
+    sizes = [path.stat().st_size for path in pictures]
+    assert max(sizes) < 200_000
+    assert sum(sizes) < 2_000_000
+    shown = "\n".join(path.read_text(encoding="utf-8") for path in DOCS.glob("*.md"))
+    assert [path.name for path in pictures if f"{path.parent.name}/{path.name}" not in shown] == []
