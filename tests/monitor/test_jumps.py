@@ -37,7 +37,8 @@ def processes(
     more: Callable[[int], dict[str, Any]] = coverage,
 ) -> Log:  # fmt: skip
     """Records of several processes in one file, in the order in which they are written, whole buffers at a time."""
-    draw, made = random.Random(seed), []
+    draw = random.Random(seed)
+    made: Log = []
     while len(made) < count:
         who = draw.randrange(len(offsets))
         for n in range(len(made), len(made) + chunk):

@@ -12,7 +12,7 @@ STRETCH = 1000
 LEAST = 200
 """With fewer records there is no share: no rule has enough of them either."""
 MOST = Fraction(2, 5)
-"""Above this share nothing can be said. One wrong clock of two or three is well away from it: chance does not decide."""
+"""Above this share nothing can be said. One wrong clock of two or three is well away: chance decides nothing."""
 
 
 class Blind(NamedTuple):
