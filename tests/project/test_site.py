@@ -52,7 +52,17 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if not SPHINX.exists():
         pytest.skip("SKIPPED: no Sphinx: make site")
     out = tmp_path_factory.mktemp("site")
-    command = ["--quiet", "--fail-on-warning", "--keep-going", "-b", "html", "-c", "docs/site", "-d", str(out / "cache")]
+    command = [
+        "--quiet",
+        "--fail-on-warning",
+        "--keep-going",
+        "-b",
+        "html",
+        "-c",
+        "docs/site",
+        "-d",
+        str(out / "cache"),
+    ]
     nowhere = {"http_proxy": "http://127.0.0.1:9", "https_proxy": "http://127.0.0.1:9", "LC_ALL": "C.UTF-8"}
     done = subprocess.run(
         [SPHINX, *command, ".", out / "html"], cwd=ROOT, env=nowhere, capture_output=True, encoding="utf-8", timeout=400
