@@ -9,10 +9,12 @@ FRAMEWORKS := .venv-frameworks
 PEERS := .venv-peers
 MODEL := .real-model
 BROWSER := .browser
+SITE := .venv-site
+PROMPTFOO := .promptfoo
 PIP := -m pip install --quiet --disable-pip-version-check
 LINTED := src tests benchmarks docs examples release
 
-.PHONY: demo test check format bench fuzz docs frameworks clean peers real-model test-real browser screens
+.PHONY: demo test check format bench fuzz docs frameworks clean peers real-model test-real browser site promptfoo screens
 .PHONY: test-oldest test-newest test-matrix test-smoke dist dist-check sbom audit lock
 
 demo: $(VENV)/.demo
@@ -42,11 +44,19 @@ fuzz: $(VENV)/.dev
 docs: $(VENV)/.dev
 	$(BIN)/python docs/generate.py
 
+# The pages of docs/ and design/ as a site, in build/site: open build/site/index.html. Nothing is loaded from elsewhere.
+site: $(SITE)/.ready
+	$(SITE)/bin/sphinx-build --quiet --fail-on-warning --keep-going -b html -c docs/site -d build/site-cache . build/site
+	@echo "site: build/site/index.html"
+
 # LangChain, LlamaIndex and Haystack, with this checkout: what tests/frameworks and the examples of these run in.
 frameworks: $(FRAMEWORKS)/.ready
 
 # The tools whose users docs/from-ragas.md and docs/from-deepeval.md are for, beside Ragworthy: 1 GB, two minutes.
 peers: $(PEERS)/.ready
+
+# What docs/from-promptfoo.md is tried with: 1.4 GB, a minute; needs npm.
+promptfoo: $(PROMPTFOO)/.ready
 
 # A real chat model for docs/real-model.md: 130 MB, a quarter of a minute.
 real-model: $(MODEL)/.ready
@@ -110,6 +120,11 @@ $(RELEASE)/.ready: requirements-release.txt
 	$(RELEASE)/bin/python $(PIP) -r requirements-release.txt
 	touch $@
 
+$(SITE)/.ready: requirements-site.txt
+	test -x $(SITE)/bin/python || $(PYTHON) -m venv $(SITE)
+	$(SITE)/bin/python $(PIP) -r requirements-site.txt
+	touch $@
+
 $(FRAMEWORKS)/.ready: pyproject.toml requirements-runtime.txt requirements-frameworks.txt
 	test -x $(FRAMEWORKS)/bin/python || $(PYTHON) -m venv $(FRAMEWORKS)
 	$(FRAMEWORKS)/bin/python $(PIP) -r requirements-frameworks.txt -e ".[http]"
@@ -124,9 +139,13 @@ $(BROWSER)/.ready: Makefile
 	npm install --silent --no-audit --no-fund --no-save --prefix $(BROWSER) axe-core@4.14.0
 	touch $@
 
+$(PROMPTFOO)/.ready:
+	npm install --silent --no-audit --no-fund --prefix $(PROMPTFOO) promptfoo@0.121.20
+	touch $@
+
 $(MODEL)/.ready: examples/real-model/get_model.py
 	$(PYTHON) examples/real-model/get_model.py $(MODEL)
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(RELEASE) $(FRAMEWORKS) $(PEERS) $(MODEL) $(BROWSER) .venv-matrix demo-out build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(RELEASE) $(FRAMEWORKS) $(PEERS) $(MODEL) $(BROWSER) $(SITE) $(PROMPTFOO) .venv-matrix demo-out build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -20,7 +20,7 @@ from ragworthy import __version__
 
 FOLDER = ROOT / "examples"
 NAMES = sorted(path.parent.name for path in FOLDER.glob("*/README.md"))
-BESIDE = ("from-deepeval", "from-ragas", "real-model", "rollout")
+BESIDE = ("gallery", "from-deepeval", "from-promptfoo", "from-ragas", "real-model", "rollout")
 """Folders of another kind: files of a page in docs/, which is walked by tests/peers and tests/real_model."""
 REQUIREMENT = "ragworthy @ git+https://git.example.com/ragworthy.git@COMMIT"
 """What the examples install: placeholders for the address and the commit, as in docs/ci.md."""

@@ -9,7 +9,13 @@ from typing import NamedTuple
 from example_folders import shown_in
 from places import ROOT
 
-ELSEWHERE = ("docs/from-deepeval.md", "docs/from-ragas.md", "docs/real-model.md")
+ELSEWHERE = (
+    "docs/from-deepeval.md",
+    "docs/from-promptfoo.md",
+    "docs/gallery.md",
+    "docs/from-ragas.md",
+    "docs/real-model.md",
+)
 """The pages that `walk` is for; tests/cli/test_docs.py leaves their console blocks alone."""
 
 

@@ -61,7 +61,7 @@ PAGES = sorted(
         ROOT / "README.md",
         ROOT / "CONTRIBUTING.md",
         ROOT / "CHANGELOG.md",
-        *DOCS.glob("*.md"),
+        *DOCS.rglob("*.md"),
         *(ROOT / "design").glob("*.md"),
     ]
 )
@@ -309,7 +309,7 @@ def test_relative_links_resolve(page: Path) -> None:
 
 def test_every_page_is_linked_from_the_readme() -> None:
     linked = set(re.findall(r"\]\(([^)#]+)", TEXTS["README.md"]))
-    assert {path.relative_to(ROOT).as_posix() for path in DOCS.glob("*.md")} <= linked
+    assert {path.relative_to(ROOT).as_posix() for path in DOCS.rglob("*.md")} <= linked
 
 
 # examples
