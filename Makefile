@@ -8,10 +8,11 @@ RELEASE := .venv-release
 FRAMEWORKS := .venv-frameworks
 PEERS := .venv-peers
 MODEL := .real-model
+BROWSER := .browser
 PIP := -m pip install --quiet --disable-pip-version-check
 LINTED := src tests benchmarks docs examples release
 
-.PHONY: demo test check format bench fuzz docs frameworks clean peers real-model test-real
+.PHONY: demo test check format bench fuzz docs frameworks clean peers real-model test-real browser screens
 .PHONY: test-oldest test-newest test-matrix test-smoke dist dist-check sbom audit lock
 
 demo: $(VENV)/.demo
@@ -49,6 +50,13 @@ peers: $(PEERS)/.ready
 
 # A real chat model for docs/real-model.md: 130 MB, a quarter of a minute.
 real-model: $(MODEL)/.ready
+
+# The pictures of the HTML report in docs/screens, taken anew with Debian's chromium.
+screens: $(VENV)/.dev
+	$(BIN)/python docs/screens.py
+
+# What the browser tests hold pages against, beside Debian's chromium: axe-core, 3 MB.
+browser: $(BROWSER)/.ready
 
 # The chat answerer on all 72 questions of the handbook with that model: ten minutes. `make test` asks a few.
 test-real: $(VENV)/.dev $(MODEL)/.ready
@@ -112,9 +120,13 @@ $(PEERS)/.ready: pyproject.toml requirements-runtime.txt requirements-peers.txt
 	$(PEERS)/bin/python $(PIP) -r requirements-peers.txt -e ".[http]"
 	touch $@
 
+$(BROWSER)/.ready: Makefile
+	npm install --silent --no-audit --no-fund --no-save --prefix $(BROWSER) axe-core@4.14.0
+	touch $@
+
 $(MODEL)/.ready: examples/real-model/get_model.py
 	$(PYTHON) examples/real-model/get_model.py $(MODEL)
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(RELEASE) $(FRAMEWORKS) $(PEERS) $(MODEL) .venv-matrix demo-out build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(RELEASE) $(FRAMEWORKS) $(PEERS) $(MODEL) $(BROWSER) .venv-matrix demo-out build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -10,7 +10,6 @@ import re
 import subprocess
 import sys
 import tempfile
-import textwrap
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -19,9 +18,12 @@ from xml.sax.saxutils import escape
 
 import sources
 
+from ragworthy import glossary
+from ragworthy.cli import layout
 from ragworthy.cli.arguments import EPILOG, parser
 from ragworthy.cli.explain import formats, schema
 from ragworthy.codes import CATALOGUE
+from ragworthy.glossary import Kind
 from ragworthy.metrics.aliases import ALIASES
 from ragworthy.metrics.fold import percent_of
 from ragworthy.metrics.kinds import KINDS
@@ -228,26 +230,27 @@ def _cell(text: str) -> str:
 
 
 def cli_page() -> str:
-    """The help of every command.
-
-    The layout is made here and not by argparse, which lays help out differently from one Python to the next.
-    """
+    """The help of every command."""
     top = parser()
     lines = [
         MADE,
         "# Commands",
         "",
-        "What `--help` says, command by command. `python -m ragworthy` is the same program.",
+        "What `--help` and `ragworthy help COMMAND` print, command by command. `python -m ragworthy` is the same",
+        "program. A name that is not there is an error in one line, with the nearest one: `did you mean score?`",
         "",
         f"E{EPILOG[1:]}. [verdicts.md](verdicts.md) explains them.",
-        "",
-        "| Command | What it does |",
-        "|---|---|",
     ]
     known = list(commands(top))
-    lines += [f"| [`{one.name}`](#{_anchor(one.name)}) | {one.about} |" for one in known[1:]]
+    of = {one.name: one for one in known[1:]}
+    (group,) = layout.groups_of(top)
+    for title, names in layout.grouped(group.choices):
+        there = [one for one in of if one.split()[1] in names]
+        lines += ["", f"**{title}**", "", "| Command | What it does |", "|---|---|"]
+        lines += [f"| [`{name}`](#{_anchor(name)}) | {of[name].about} |" for name in there]
     for command in known:
-        lines += ["", f"## {command.name}", "", command.about, "", "```text", *_help(command), "```"]
+        lines += ["", f"## {command.name}", "", command.about, ""]
+        lines += ["```text", *layout.block(command.parser, WIDTH), "```"]
     return "\n".join(lines) + "\n"
 
 
@@ -256,70 +259,75 @@ class Command(NamedTuple):
 
     name: str
     about: str
-    arguments: list[argparse.Action]
+    parser: argparse.ArgumentParser
 
 
 def commands(one: argparse.ArgumentParser, name: str = "ragworthy") -> Iterator[Command]:
     """Every command that does something, in the order of the help."""
-    groups = [action for action in one._actions if isinstance(action, argparse._SubParsersAction)]
+    groups = list(layout.groups_of(one))
     if not groups or name == "ragworthy":
-        arguments = [action for action in one._actions if action not in groups]
-        yield Command(name, one.description or "", arguments)
+        yield Command(name, one.description or "", one)
     for group in groups:
         for word, child in group.choices.items():
             yield from commands(child, f"{name} {word}")
 
 
-def _help(command: Command) -> list[str]:
-    """Usage, then arguments and options in two columns."""
-    shown = [action for action in command.arguments if action.help != argparse.SUPPRESS]
-    usage = [command.name]
-    if command.name == "ragworthy":
-        usage.append("COMMAND …")
-    if any(action.option_strings and not action.required for action in shown):
-        usage.insert(1, "[options]")
-    usage += [f"{action.option_strings[-1]} {_value(action)}" for action in shown if _needed_option(action)]
-    usage += [_positional(action) for action in shown if not action.option_strings]
-    lines = textwrap.wrap(f"usage: {' '.join(usage)}", WIDTH, subsequent_indent="       ")
-    rows = [(_name(action), _about(action)) for action in shown]
-    column = min(34, max((len(name) for name, _ in rows), default=0) + 4)
-    lines.append("")
-    for name, about in rows:
-        wrapped = textwrap.wrap(about, WIDTH - column) or [""]
-        head = f"  {name}"
-        if len(head) + 2 > column:
-            lines.append(head)
-            head = ""
-        lines += [f"{head:<{column}}{wrapped[0]}".rstrip(), *[" " * column + more for more in wrapped[1:]]]
-    return lines
+# docs/glossary.md
+
+TITLES = {
+    Kind.VERDICT: "Verdicts",
+    Kind.OUTCOME: "Outcomes of a gate",
+    Kind.LABEL: "Labels of a question",
+    Kind.CAUSE: "Causes",
+    Kind.STAGE: "Stages",
+    Kind.FATE: "Fates of a question",
+    Kind.FAILURE: "Failures of a structured answer",
+    Kind.WORD: "Words",
+}
 
 
-def _needed_option(action: argparse.Action) -> bool:
-    return bool(action.option_strings) and action.required
+def glossary_page() -> str:
+    """Every word that reports use."""
+    lines = [
+        MADE,
+        "# Glossary",
+        "",
+        "What the words of reports and policies mean, each with an example. `ragworthy explain WORD` prints the same.",
+        "Metrics have a [page of their own](metrics.md), and so have [error codes](codes.md).",
+        "",
+    ]
+    for kind, title in TITLES.items():
+        linked = (f"[{one.name}](#{glossary.anchor(one)})" for one in glossary.ENTRIES if one.kind is kind)
+        lines.append(f"- **{title}:** {', '.join(linked)}")
+    for kind, title in TITLES.items():
+        lines += ["", f"## {title}"]
+        for one in glossary.ENTRIES:
+            if one.kind is kind:
+                lines += ["", *_explained(one)]
+    return "\n".join(lines) + "\n"
 
 
-def _value(action: argparse.Action) -> str:
-    if action.nargs == 0:
-        return ""
-    if action.choices is not None:
-        return "|".join(str(choice) for choice in action.choices)
-    name = action.metavar if isinstance(action.metavar, str) else action.dest.upper()
-    return f"{name} …" if action.nargs == "+" else name
+def _explained(one: glossary.Entry) -> list[str]:
+    """One word."""
+    lines = [f"### {glossary.heading(one)}", "", _prose(one.means), "", f"- **Example:** {_prose(one.example)}"]
+    lines += [f"- **What to do:** {_prose(one.do)}"] if one.do else []
+    lines += [f"- **Also:** {', '.join(map(_prose, others))}"] if (others := glossary.others(one)) else []
+    return [*lines, *([f"- **See:** {', '.join(map(_see, one.see))}"] if one.see else [])]
 
 
-def _positional(action: argparse.Action) -> str:
-    return {"?": f"[{_value(action)}]", "*": f"[{_value(action)} …]"}.get(str(action.nargs), _value(action))
+def _prose(text: str) -> str:
+    """Plain text as Markdown."""
+    return re.sub(r"([\\`*_{}<>#|\[\]])", r"\\\1", text)
 
 
-def _name(action: argparse.Action) -> str:
-    if not action.option_strings:
-        return _value(action)
-    return f"{', '.join(action.option_strings)} {_value(action)}".rstrip()
-
-
-def _about(action: argparse.Action) -> str:
-    about = " ".join((action.help or "").split()).replace("%%", "%")
-    return f"{about} (required)" if _needed_option(action) else about
+def _see(name: str) -> str:
+    """A link to a metric, a page or another word."""
+    if name.startswith("docs/"):
+        page = name.removeprefix("docs/")
+        return f"[{page}]({page})"
+    if (metric := all_metrics().get(name)) is not None:
+        return f"[`{name}`](metrics.md#{_anchor(_full(metric))})"
+    return f"[{name}](#{glossary.anchor(glossary.find(name)[0])})"
 
 
 # docs/policy-keys.md
@@ -360,10 +368,9 @@ def schema_file(name: str) -> str:
 
 # docs/picture.svg
 
-COLUMNS = 115
+COLUMNS = 100
 CHARACTER, LINE, MARGIN, BAR = 7.25, 17, 16, 30
-OFFENDERS = 3
-TONES = {"NO-SHIP": "bad", "fail": "bad", "pass": "good"}
+TONES = {"NO-SHIP": "bad", "SHIP": "good", "✗": "bad", "✓": "good", "OUT_OF_SCOPE": "bad"}
 STYLE = """
   .page { fill: #ffffff; stroke: #d0d7de; }
   .bar { fill: #f3f5f7; }
@@ -383,13 +390,13 @@ STYLE = """
 
 
 def picture() -> str:
-    """What `ragworthy demo` prints about the regressed run, as a drawing of a terminal."""
-    lines = ["$ ragworthy demo --recorded", *_excerpt(_demo())]
+    """The first two acts of `ragworthy demo`, as a drawing of a terminal."""
+    lines = ["$ ragworthy demo", *_demo()]
     width = round(COLUMNS * CHARACTER + 2 * MARGIN)
     height = BAR + LINE * len(lines) + 2 * MARGIN - 6
     drawn = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
-        'role="img" aria-label="ragworthy demo: the verdict on a regressed run">',
+        'role="img" aria-label="ragworthy demo: a release that ships, and the same with a defect that is caught">',
         f"<style>{STYLE}</style>",
         f'<rect class="page" x="0.5" y="0.5" width="{width - 1}" height="{height - 1}" rx="8"/>',
         f'<rect class="bar" x="1" y="1" width="{width - 2}" height="{BAR - 6}" rx="7"/>',
@@ -403,9 +410,9 @@ def picture() -> str:
 
 def _text(line: str, y: int) -> str:
     """One line, piece by piece; each has a fixed place and length, so that columns stay columns in every font."""
-    dim = line.startswith(("$", "──")) or line.strip() == "…"
+    dim = line.startswith("$") or bool(re.match(r"\d  ", line))
     drawn = []
-    word = rf"(?<!\S)(?:{'|'.join(TONES)})\b"
+    word = rf"(?<!\S)(?:{'|'.join(TONES)})(?=[\s:])"
     for found in re.finditer(rf"{word}|\S+(?: \S+)*?(?= {word}|  |$)|\S+", line):
         piece = found.group()
         tone = "dim" if dim else TONES.get(piece)
@@ -418,8 +425,8 @@ def _text(line: str, y: int) -> str:
 
 
 def _demo() -> list[str]:
-    """The lines about the regressed run, from the real command."""
-    environment = {**os.environ, "PYTHONUTF8": "1", "NO_COLOR": "1"}
+    """The lines up to the act that needs an index, from the real command."""
+    environment = {**os.environ, "PYTHONUTF8": "1", "NO_COLOR": "1", "COLUMNS": str(COLUMNS)}
     environment.pop("GITHUB_STEP_SUMMARY", None)
     with tempfile.TemporaryDirectory() as folder:
         done = subprocess.run(
@@ -431,20 +438,7 @@ def _demo() -> list[str]:
             check=True,
         )
     lines = done.stdout.splitlines()
-    start = next(i for i, line in enumerate(lines) if line.startswith("── regressed"))
-    end = next(i for i in range(start, len(lines)) if lines[i].startswith("verdict: "))
-    return lines[start : end + 1]
-
-
-def _excerpt(lines: list[str]) -> list[str]:
-    """Verdict and gates, the first offenders, and what to do; what is left out is marked."""
-    suite = next(i for i, line in enumerate(lines) if line.startswith("answers: "))
-    notes = next(i for i, line in enumerate(lines[:suite]) if i > 4 and not line)
-    worst = next(nth for nth, line in enumerate(lines) if line.startswith("Worst offenders"))
-    heads = [i for i in range(worst + 1, len(lines)) if lines[i].startswith("  ") and lines[i][2:3].strip()]
-    todo = lines.index("What to do next")
-    kept = [*lines[: notes + 1], *lines[worst : heads[OFFENDERS]], "  …", "", *lines[todo:]]
-    return [line if len(line) <= COLUMNS else line[: COLUMNS - 1] + "…" for line in kept]
+    return lines[: lines.index("3  The report to open") - 1]
 
 
 # writing and checking
@@ -457,6 +451,7 @@ def pages() -> dict[str, Callable[[], str]]:
         "docs/packs.md": packs_page,
         "docs/codes.md": codes_page,
         "docs/cli.md": cli_page,
+        "docs/glossary.md": glossary_page,
         "docs/policy-keys.md": keys_page,
         "docs/sources.md": sources.page,
         "docs/picture.svg": picture,

@@ -22,6 +22,9 @@ os.environ["RAGWORTHY_STORE"] = "off"  # gates keep their runs only where a test
 for _name in VARIABLES:  # a gate says which commit it judged: not that of a build server
     os.environ.pop(_name, None)
 
+for _name in ("COLUMNS", "NO_COLOR", "FORCE_COLOR"):  # what is printed depends on them
+    os.environ.pop(_name, None)
+
 collect_ignore = [
     "servers/rude_callables.py",
     "frameworks/ways",
@@ -35,6 +38,8 @@ ABSENT = {
     "make frameworks": "LangChain, LlamaIndex and Haystack and were skipped: make frameworks",
     "make peers": "ragas and DeepEval and were skipped: make peers",
     "make real-model": "a real language model and were skipped: make real-model",
+    "no chromium": "a browser and were skipped: apt-get install chromium",
+    "make browser": "axe-core and were skipped: make browser",
 }
 """What a skip says, and what the last lines of a run say of all of its kind."""
 

@@ -1,12 +1,15 @@
 """Read this first: load → measure → summarise → judge → report, for one suite and for a whole policy."""
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ragworthy import gates as g
 from ragworthy.errors import DataError, policy_error
+from ragworthy.files import read_bytes
 from ragworthy.load.baseline import suites_in
 from ragworthy.load.plugins import Plugin, using_metrics
 from ragworthy.load.sources import Source, open_source
@@ -18,9 +21,13 @@ from ragworthy.policy.packs import Pack, load_pack
 from ragworthy.policy.read import Policy, load_policy, resolve, suite_of
 from ragworthy.policy.sections import Section, check_settings, paths_of
 from ragworthy.proving import ANYTIME, POINT, Tested
+from ragworthy.rendering import brief as brief
+from ragworthy.rendering import render as render
+from ragworthy.rendering import short as short
+from ragworthy.rendering import voice_of as voice_of
 from ragworthy.report import model
 from ragworthy.report import write as writing
-from ragworthy.report.part import Part, Voice, with_unused
+from ragworthy.report.part import Part, with_unused
 from ragworthy.report.sheet import Viewed
 from ragworthy.suites import SUITES
 from ragworthy.suites.comparing import Differences, baseline_of, differences_of, untested, with_good, with_passed
@@ -29,6 +36,7 @@ from ragworthy.suites.evidence import Bound, Evidence, Found
 from ragworthy.suites.made import Beside, provenance, said_by
 from ragworthy.suites.opened import Opened
 from ragworthy.suites.protocol import Suite
+from ragworthy.suites.ran import targets_of
 from ragworthy.suites.request import Attempts
 from ragworthy.suites.request import Progress as Progress
 from ragworthy.suites.request import Request as Request
@@ -36,6 +44,7 @@ from ragworthy.suites.summarise import check_must_pass, must_pass, pulled_down, 
 
 if TYPE_CHECKING:
     from ragworthy.differences import Difference
+    from ragworthy.report.html.material import History
 
 
 class Run(NamedTuple):
@@ -100,6 +109,8 @@ def score_all(requests: Sequence[Request], progress: Progress | None = None) -> 
         report["provenance"]["plugins"] = [one.told() for one in plugins]
     if packs := packs_of(requests):
         report["provenance"]["packs"] = [one.told() for one in packs]
+    if ran := targets_of(requests, parts):
+        report["provenance"]["ran"] = ran
     run = Run(report, parts)
     return with_attempts(run, requests[0].attempts) if requests and requests[0].attempts is not None else run
 
@@ -144,7 +155,18 @@ def _part(request: Request, last: Open | Part, proven: Proven, family: int) -> P
     if isinstance(last, Part):
         return last
     with using_metrics(request.plugins), SUITES[request.suite].named(), last.suite.during():
-        return last.then(settle(last, proven, family))
+        part = last.then(settle(last, proven, family))
+    before = partial(_before, request, request.baseline) if request.baseline is not None else None
+    return part._replace(look=lambda names: look(request, names).shown, before=before)
+
+
+def _before(request: Request, baseline: Path, names: Sequence[str]) -> dict[str, str]:
+    """What the baseline answered to some questions."""
+    from ragworthy.report.texts import of_report
+
+    body = json.loads(read_bytes(baseline))["suites"].get(request.suite)
+    known = {} if body is None else of_report(request.suite, body, baseline.parent, None)(names)
+    return {qid: said.claims[0] for qid, said in known.items() if said.claims}
 
 
 def score_suite(suite: Suite, request: Request, progress: Progress | None = None) -> Part:
@@ -359,29 +381,12 @@ def _request(policy: Policy, section: Section) -> Request:
 # for people
 
 
-def voice_of(suite: str) -> Voice:
-    """What a suite says to people, from the body of its report alone."""
-    SUITES.also([suite])
-    voice: Voice = SUITES[suite].load()
-    return voice
+def write(path: Path, run: "Run", history: "History | None" = None) -> None:
+    """Write a report, or its rows, in the format of the file's suffix; a page with what earlier runs tell."""
+    if writing.form_of(path) == "html":
+        from ragworthy.report.html.gather import write as write_page
+        from ragworthy.report.html.material import History
 
-
-def render(report: dict[str, Any], form: str, *, colour: bool = False, full: bool = False) -> str:
-    """A report in one of the formats text, json, markdown, junit; `full`: as text with what it cannot show."""
-    return writing.render(report, form, voice_of, colour=colour, full=full)
-
-
-def brief(report: dict[str, Any], form: str) -> str:
-    """The decision, the gates and the first offenders, as text or Markdown."""
-    if form == "markdown":
-        from ragworthy.report import markdown
-
-        return markdown.brief(report, voice_of)
-    from ragworthy.report import text
-
-    return text.brief(report, voice_of)
-
-
-def write(path: Path, run: "Run") -> None:
-    """Write a report, or its rows, in the format of the file's suffix."""
-    writing.write(path, run.report, run.table if path.suffix == ".csv" else run.rows, voice_of)
+        write_page(path, run.report, run.parts, voice_of, history or History())
+    else:
+        writing.write(path, run.report, run.table if path.suffix == ".csv" else run.rows, voice_of)

@@ -92,7 +92,7 @@ class Result:
 
     def text(self, *, full: bool = False) -> str:
         """The verdict, the gates and the first offenders; `full`: the whole report, as `--full` prints it."""
-        return flow.render(self.report, "text", full=True) if full else flow.brief(self.report, "text")
+        return flow.render(self.report, "text") if full else flow.brief(self.report, "text")
 
     def markdown(self) -> str:
         """The whole report as Markdown, as `write` gives it to a file ending in .md."""
@@ -117,7 +117,7 @@ class Result:
         return self._run.table()
 
     def write(self, path: str | Path) -> None:
-        """Write the report (or the rows) in the format of the suffix: .json .md .xml .txt .jsonl .parquet .csv.
+        """Write the report (or the rows) by suffix: .html .json .md .xml .txt, rows .jsonl .parquet .csv.
 
         A file that the result was made from is never replaced.
         """

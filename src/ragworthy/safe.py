@@ -4,6 +4,7 @@ Whatever a gold set, a trace or a file name holds stays text there: it cannot st
 its log, forge a heading, a link or a mention, become a formula, or break a file's structure.
 """
 
+import codecs
 import re
 import sys
 from collections.abc import Iterable
@@ -40,6 +41,36 @@ def uncommanded(line: str) -> str:
         return r"\x23" if found["indent"] is None else rf"{found['indent']}\x3a"
 
     return compiled(_COMMAND).sub(shown, line)
+
+
+_SPELLINGS = """
+    ≥ >= ≤ <= ≠ != ≈ ~ ± +- × x − - … ... · . → -> ← <- – - — - ─ - │ | ✓ ok ✗ x ⟦ [[ ⟧ ]] ‘ ' ’ ' “ " ” "
+    λ lambda Δ delta κ kappa α alpha ρ rho τ tau σ sigma μ mu
+    """
+_PAIRS = _SPELLINGS.split()
+_SPELLED = str.maketrans(dict(zip(_PAIRS[::2], _PAIRS[1::2], strict=True)) | {"\u00a0": " ", "\u202f": " "})
+"""How signs of ours are written where there is only ASCII; all others become escapes."""
+SPELLED = "ragworthy.spelled"
+"""The name of what to do with signs that a stream cannot take."""
+
+
+def _unencodable(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    signs = error.object[error.start : error.end].translate(_SPELLED)
+    return signs.encode("ascii", "backslashreplace").decode(), error.end
+
+
+codecs.register_error(SPELLED, _unencodable)
+
+
+def spelled(text: str, encoding: str) -> str:
+    r"""A text in the signs of an encoding: ours are spelled, others escaped.
+
+    >>> spelled("chr ≥ 0.75 … 人", "ascii"), spelled("1 × 2 ≤ 人", "latin-1")
+    ('chr >= 0.75 ... \\u4eba', '1 × 2 <= \\u4eba')
+    """
+    return text if text.isascii() else text.encode(encoding, SPELLED).decode(encoding)
 
 
 def shell(words: Iterable[str]) -> str:
@@ -153,6 +184,30 @@ def row(cells: Iterable[str]) -> Markdown:
     | a\\|b | 1 |
     """
     return Markdown("| " + " | ".join(map(markdown, cells)) + " |")
+
+
+# workflow commands of GitHub Actions
+
+_WORKFLOW = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})
+_WORKFLOW_VALUE = {**_WORKFLOW, **str.maketrans({":": "%3A", ",": "%2C"})}
+
+
+def workflow_text(text: str) -> str:
+    r"""The message of a workflow command, which the runner unescapes.
+
+    >>> print(workflow_text("50 %\x1b"))
+    50 %25\x1b
+    """
+    return terminal(text).translate(_WORKFLOW)
+
+
+def workflow_value(text: str) -> str:
+    """A property of a workflow command, which ends at a comma or at two colons.
+
+    >>> workflow_value("a,b::c")
+    'a%2Cb%3A%3Ac'
+    """
+    return terminal(text).translate(_WORKFLOW_VALUE)
 
 
 # SARIF

@@ -5,189 +5,43 @@ steps run only when their `if` says so, GitLab echoes each line before running i
 result of a job.
 """
 
-import json
-import os
 import re
-import shutil
-import subprocess
-import sys
-import xml.etree.ElementTree as ET
-import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 import yaml
 
+from ci_jobs import (
+    BASH,
+    DAMAGE,
+    FILES,
+    GIT,
+    VERDICTS,
+    Done,
+    Project,
+    check_files,
+    check_result,
+    filled,
+    holds,
+    snippets,
+)
 from places import ROOT
-from ragworthy import starter
 
-BASH = shutil.which("bash") or ""
-GIT = shutil.which("git") or ""
 pytestmark = pytest.mark.skipif(not BASH or not GIT, reason="needs bash and git")
 
-PAGE = (ROOT / "docs/ci.md").read_text(encoding="utf-8")
 GITHUB, GITLAB = ".github/workflows/ragworthy.yml", ".gitlab-ci.yml"
+ACTION, COMPONENT, HOOKS = ".github/workflows/gate.yml", ".gitlab-ci.component.yml", ".pre-commit-config.hooks.yaml"
+"""What names the action, the component and the hooks of the repository; those are run in tests/ci."""
 SCRIPT, PRE_COMMIT, PRE_PUSH = "scripts/gate.sh", ".pre-commit-config.yaml", ".git/hooks/pre-push"
 REQUIREMENT = "ragworthy @ git+https://git.example.com/ragworthy.git@COMMIT"
 """What the jobs install: placeholders for the address and the commit."""
-FILES = ("report.md", "last_report.json", "junit.xml", "evidence.zip")
-EXIT = {"SHIP": 0, "NO-SHIP": 1, "INVALID": 4}
-
-STUB = """#!{bash}
-# Records its arguments, and the text it was told to post.
-printf '%s\\n' "$*" >> "{log}"
-posted=""
-while [ $# -gt 0 ]; do
-  case "$1" in
-    --body-file) posted="$(cat "$2"; printf x)"; shift ;;
-    --body) posted="$2x"; shift ;;
-    body@*) posted="$(cat "${{1#body@}}"; printf x)" ;;
-    body=*) posted="${{1#body=}}x" ;;
-  esac
-  shift
-done
-if [ -n "$posted" ]; then printf '%s' "${{posted%x}}" > "{log}.posted"; fi
-exit {code}
-"""
-
-
-def snippets() -> dict[str, str]:
-    """Every yaml and shell snippet by the file name in its first comment."""
-    found = {}
-    for body in re.findall(r"^```(?:yaml|shell)\n(.*?)^```$", PAGE, re.M | re.S):
-        name = re.search(r"^# (\S+)$", body, re.M)
-        assert name is not None, f"a snippet without a file name: {body[:60]}"
-        found[name.group(1)] = body
-    return found
-
-
-class Done(NamedTuple):
-    """How a job ended: whether it failed, the exit code that decided, and all it printed."""
-
-    failed: bool
-    code: int
-    log: str
-
-
-class Project:
-    """A Git repository made by `ragworthy init`, with the stubs first on PATH."""
-
-    def __init__(self, folder: Path, state: str) -> None:
-        self.folder = folder / "project"
-        self.stubs = folder / "stubs"
-        self.summary = folder / "summary.md"
-        self.state = state
-        self.stubs.mkdir(parents=True)
-        for name in ("pip", "gh", "curl"):
-            self.stub(name)
-        self.environment = {
-            **{key: value for key, value in os.environ.items() if not key.startswith(("GITHUB_", "CI_", "GIT_"))},
-            "PATH": os.pathsep.join([str(self.stubs), str(Path(sys.executable).parent), os.environ["PATH"]]),
-            "HOME": str(folder),
-            "GIT_CONFIG_NOSYSTEM": "1",
-            **{f"GIT_{who}_{what}": "dev@example.com" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")},
-        }
-        laid = starter.init(self.folder)
-        self.run("git init -q && git add -A && git commit -q -m start")
-        DAMAGE[state](laid)
-
-    def stub(self, name: str, code: int = 0) -> None:
-        path = self.stubs / name
-        path.write_text(STUB.format(bash=BASH, log=self.stubs / f"{name}.log", code=code))
-        path.chmod(0o755)
-
-    def run(self, text: str, **more: str) -> Done:
-        """Run one step the way a runner does."""
-        done = subprocess.run(
-            [BASH, "-e", "-c", text],
-            cwd=self.folder,
-            env=self.environment | more,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            encoding="utf-8",
-            timeout=120,
-        )
-        return Done(done.returncode != 0, done.returncode, done.stdout)
-
-    def asked(self, name: str) -> str:
-        path = self.stubs / f"{name}.log"
-        return path.read_text(encoding="utf-8") if path.exists() else ""
-
-    def posted(self, name: str) -> str:
-        path = self.stubs / f"{name}.log.posted"
-        return path.read_text(encoding="utf-8") if path.exists() else ""
-
-    def written(self, name: str) -> str:
-        return (self.folder / "eval" / name).read_text(encoding="utf-8")
-
-
-def _wrong_citations(laid: starter.Laid) -> None:
-    """Half of the answers cite something that was not retrieved."""
-    traces = [json.loads(line) for line in laid.traces[0].read_text(encoding="utf-8").splitlines()]
-    for trace in traces[: len(traces) // 2]:
-        trace["answer_json"]["citations"] = ["nowhere#1"]
-    laid.traces[0].write_text("".join(json.dumps(trace) + "\n" for trace in traces), encoding="utf-8")
-
-
-def _lost_traces(laid: starter.Laid) -> None:
-    lines = laid.traces[0].read_text(encoding="utf-8").splitlines(keepends=True)
-    laid.traces[0].write_text("".join(lines[1:]), encoding="utf-8")
-
-
-def _broken_line(laid: starter.Laid) -> None:
-    """Unreadable traces, and the report of an earlier run still lying about."""
-    with laid.traces[0].open("a", encoding="utf-8") as file:
-        file.write('{"qid": \n')
-    folder = laid.policy.parent / "eval"
-    folder.mkdir()
-    for name in FILES:
-        (folder / name).write_text("SHIP, but of an earlier run\n", encoding="utf-8")
-
-
-DAMAGE: dict[str, Callable[[starter.Laid], None]] = {
-    "SHIP": lambda laid: None,
-    "NO-SHIP": _wrong_citations,
-    "INVALID": _lost_traces,
-    "nothing scored": _broken_line,
-}
-VERDICTS = ("SHIP", "NO-SHIP", "INVALID")
 
 
 @pytest.fixture(params=DAMAGE)
 def project(request: pytest.FixtureRequest, tmp_path: Path) -> Project:
     return Project(tmp_path, request.param)
-
-
-def check_files(project: Project) -> None:
-    """The written files exist and tell one verdict; or nothing was scored and none is there."""
-    if project.state == "nothing scored":
-        assert [name for name in FILES if (project.folder / "eval" / name).exists()] == []
-        return
-    report = json.loads(project.written("last_report.json"))
-    suite = ET.fromstring(project.written("junit.xml")).find("testsuite")
-    assert suite is not None
-    bad = len(suite.findall("testcase/failure")) + len(suite.findall("testcase/error"))
-    with zipfile.ZipFile(project.folder / "eval/evidence.zip") as bundle:
-        receipt = json.loads(bundle.read("receipt.json"))
-    assert report["verdict"] == receipt["verdict"] == project.state
-    assert report["exit_code"] == receipt["exit_code"] == EXIT[project.state]
-    assert suite.get("name") == f"ragworthy {project.state}"
-    assert bool(bad) is (project.state != "SHIP")
-    assert f"Ragworthy: {project.state}\n" in project.written("report.md")
-    assert f"verdict **{project.state}** (exit {EXIT[project.state]})" in project.written("report.md")
-
-
-def check_result(project: Project, done: Done) -> None:
-    """The job's result is the gate's, and the log says why."""
-    expected = EXIT.get(project.state, 2)
-    assert (done.failed, done.code) == (expected != 0, expected), done.log
-    if project.state in VERDICTS:
-        assert f"verdict: {project.state} (exit {expected})" in done.log
-    else:
-        assert "runs/latest/traces.jsonl:13: " in done.log
-        assert "[RW-" in done.log
 
 
 def check_post(project: Project, tool: str) -> None:
@@ -206,26 +60,6 @@ CONTEXT = {
     "github.event.pull_request.number": "17",
     "github.event.pull_request.head.repo.full_name": "acme/rag",
 }
-
-
-def holds(condition: str, *, failed: bool, context: dict[str, str]) -> bool:
-    """A step's `if`. Without a status function a step runs only while nothing has failed."""
-    terms = [term.strip() for term in condition.split("&&")] if condition else []
-    status = {"always()": True, "success()": not failed, "failure()": failed}
-    if not any(term in status for term in terms):
-        terms.append("success()")
-    return all(status[term] if term in status else _equal(term, context) for term in terms)
-
-
-def _equal(term: str, context: dict[str, str]) -> bool:
-    left, sign, right = term.partition("==")
-    assert sign, f"the stand-in cannot read {term}"
-    return context[left.strip()] == context[right.strip()]
-
-
-def filled(text: str, context: dict[str, str]) -> str:
-    """`${{ … }}` replaced; a name the stand-in does not know is an error."""
-    return re.sub(r"\$\{\{\s*(.*?)\s*\}\}", lambda found: context[found.group(1)], str(text))
 
 
 class Uses(NamedTuple):
@@ -262,7 +96,7 @@ def test_github_job(project: Project) -> None:
     check_files(project)
     check_post(project, "gh")
     assert project.asked("pip") == f"install {REQUIREMENT}\n"
-    assert project.asked("gh").startswith("pr comment 17 --body")
+    assert project.asked("gh").startswith("pr comment 17 --edit-last --create-if-none --body")
     assert [one.action.partition("@")[0] for one in used] == [
         "actions/checkout",
         "actions/setup-python",
@@ -395,7 +229,7 @@ def test_pre_push_hook_stops_a_real_push(project: Project, tmp_path: Path) -> No
 
 
 def test_every_snippet_is_carried_out() -> None:
-    assert set(snippets()) == {GITHUB, GITLAB, SCRIPT, PRE_COMMIT, PRE_PUSH}
+    assert set(snippets()) == {GITHUB, GITLAB, SCRIPT, PRE_COMMIT, PRE_PUSH, ACTION, COMPONENT, HOOKS}
 
 
 def test_jobs_and_script_ask_for_the_same_files() -> None:
@@ -404,3 +238,19 @@ def test_jobs_and_script_ask_for_the_same_files() -> None:
         body = snippets()[name]
         assert "-o eval/report.md -o eval/last_report.json -o eval/junit.xml --bundle eval/evidence.zip" in body
         assert "rm -f eval/report.md eval/last_report.json eval/junit.xml eval/evidence.zip" in body
+
+
+def test_the_action_the_component_and_the_hooks_are_used_as_they_are() -> None:
+    """What the examples name is there, with these inputs."""
+    read = {name: yaml.safe_load(text) for name, text in snippets().items() if name in (ACTION, COMPONENT, HOOKS)}
+    action = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
+    assert read[ACTION]["permissions"] == {"contents": "read", "pull-requests": "write"}
+    [step] = [one for one in read[ACTION]["jobs"]["gate"]["steps"] if "ragworthy@" in one.get("uses", "")]
+    assert step["with"].keys() <= action["inputs"].keys()
+    [include] = read[COMPONENT]["include"]
+    spec = next(iter(yaml.safe_load_all((ROOT / "templates/gate.yml").read_text(encoding="utf-8"))))["spec"]["inputs"]
+    assert include["component"].endswith("/ragworthy/gate@COMMIT")
+    assert {name for name, one in spec.items() if "default" not in one} <= include["inputs"].keys() <= spec.keys()
+    offered = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
+    [repo] = read[HOOKS]["repos"]
+    assert [one["id"] for one in repo["hooks"]] == [one["id"] for one in offered]

@@ -125,7 +125,7 @@ def test_the_gold_set_of_a_run_is_found_where_it_has_not_changed(folder: Path, s
 
 def test_a_report_with_a_baseline_begins_with_what_changed(folder: Path, say: Say) -> None:
     words = "score", "answers", "--gold", "gold/answers.jsonl", "--trace"
-    _, out, _ = say(*words, "after.jsonl", "--baseline", "before.json", "-o", "r.json", "-o", "r.md")
+    _, out, _ = say(*words, "after.jsonl", "--baseline", "before.json", "--full", "-o", "r.json", "-o", "r.md")
     lines = out.splitlines()
     assert lines[2].startswith("  against before.json: 0 fixed, 2 broken; precision 1.0 → 0.8571, -14.3 points (")
     assert (

@@ -67,7 +67,7 @@ PAGES = sorted(
 )
 TEXTS = {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in PAGES}
 ALL = "\n".join(TEXTS.values())
-GENERATED = {f"docs/{page}.md" for page in ("cli", "codes", "metrics", "packs", "policy-keys", "sources")}
+GENERATED = {f"docs/{page}.md" for page in ("cli", "codes", "glossary", "metrics", "packs", "policy-keys", "sources")}
 BASH = shutil.which("bash") or ""
 
 
@@ -130,7 +130,7 @@ def test_schemas_are_those_of_the_code_and_no_others() -> None:
 def test_picture_shows_the_verdict_as_text() -> None:
     picture = (DOCS / "picture.svg").read_text(encoding="utf-8")
     assert ">NO-SHIP</text>" in picture
-    assert ">(exit 1)</text>" in picture
+    assert ">SHIP</text>" in picture and ">OUT_OF_SCOPE</text>" in picture
     assert "prefers-color-scheme: dark" in picture
     assert "docs/picture.svg" in TEXTS["README.md"]
 
@@ -204,6 +204,8 @@ def test_commands_and_flags_named_anywhere_exist() -> None:
     flags = {flag for command in COMMANDS.values() for action in command._actions for flag in action.option_strings}
     for page, text in TEXTS.items():
         for first, second in re.findall(r"(?:`|^\$ )ragworthy ([a-z]+)(?: ([a-z]+))?", text, re.M):
+            if first == "scroe":  # a slip, to show how it is answered
+                continue
             under = [name for name in COMMANDS if name.startswith(f"ragworthy {first}")]
             assert under, f"{page}: ragworthy {first}"
             if second and any(name.count(" ") == 2 for name in under):
@@ -414,7 +416,7 @@ def shown_in(expected: list[str], printed: str) -> bool:
     return not expected or re.fullmatch(pattern, printed) is not None
 
 
-KEEPS = ("docs/history.md", "docs/trend.md")
+KEEPS = ("docs/history.md", "docs/trend.md", "docs/view.md")
 """Pages on which gates keep their runs; what others show would have a line on that each time."""
 CONSOLE = [page for page in TEXTS if page not in ELSEWHERE and any(block.page == page for block in blocks("console"))]
 
@@ -468,11 +470,6 @@ def test_the_example_metric_of_the_guide_works() -> None:
     assert callable(function)
     assert function(facts.unpack(facts.PRESENT | facts.IN_SCOPE, (5,))) is True
     assert function(facts.unpack(0, (5,))) is None
-
-
-def test_no_page_names_what_does_not_exist_yet() -> None:
-    for word in ("ragworthy report", "ragworthy view"):
-        assert [page for page, text in TEXTS.items() if word in text] == [], word
 
 
 def test_lines_are_short_enough_to_review() -> None:

@@ -12,7 +12,6 @@ import pytest
 import cases as c
 from conftest import run_cli, write_jsonl
 from places import ROOT
-from ragworthy.names import Cause
 from ragworthy.report.sheet import Page
 
 
@@ -341,12 +340,6 @@ def test_the_published_schema_is_that_of_the_page() -> None:
 
 
 # commands to go on
-
-
-@pytest.mark.parametrize("cause", Cause)
-def test_every_cause_is_explained(cause: Cause) -> None:
-    name, means, do = run_cli("explain", cause.value).out.splitlines()
-    assert name == cause.value and means.endswith(".") and do.endswith(".")
 
 
 def test_every_command_to_go_on_works(tmp_path: Path) -> None:

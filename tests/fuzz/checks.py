@@ -165,6 +165,8 @@ def _asked(command: list[str], files: Files) -> Iterator[str]:
     for flag, value in pairwise(command):
         if flag in _OUTPUTS:
             yield value
+            if command[0] == "gate" and value.endswith(".json"):
+                yield f"{value.removesuffix('.json')}.html"  # the page stands beside the report
         if flag == "--out":
             yield f"{value}/"
     if command[0] == "gate":

@@ -133,11 +133,11 @@ def test_a_proven_loss_that_no_gate_judges_stands_beside_the_verdict() -> None:
     corpus("new.jsonl", 0)
     policy(gate='[[gate]]\nmetric = "precision"\nmin = 0.5\n')
     told = "a loss against the baseline is proven, and no gate judges it: answers.precision, answers.containment"
-    done = run_cli("gate")
+    done = run_cli("gate", "--full")
     assert done.code == 0 and done.out.startswith(f"SHIP: all 2 gates hold ({told})\n") and "[RW-W150]" in done.out
-    assert f"- {told}\n" in run_cli("gate", "--format", "markdown").out.split("|")[0].replace("`", "")
+    assert f"- {told}\n" in run_cli("gate", "--full", "--format", "markdown").out.split("|")[0].replace("`", "")
     lay(0)
-    done = run_cli("gate")
+    done = run_cli("gate", "--full")
     assert done.out.startswith("SHIP: all 2 gates hold\n") and "[RW-W108]" in done.out and "RW-W150" not in done.out
 
 

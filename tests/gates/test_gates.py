@@ -174,7 +174,7 @@ def test_a_waiver_lets_a_failing_gate_pass_with_a_name_under_it() -> None:
     assert report["gates"][0]["waiver"] == {
         "gate": "answers.precision", "reason": "DOC-12", "owner": "search", "expires": "2999-01-01",
     }  # fmt: skip
-    text = ragworthy("gate").out
+    text = ragworthy("gate", "--full").out
     assert "answers.precision: waived until 2999-01-01 by search: DOC-12" in text
     assert not text.startswith("SHIP: all 2 gates hold")  # one of them does not
 
@@ -449,7 +449,7 @@ def test_a_default_gate_that_nobody_named_can_stop_a_release_and_says_how_to_lea
     assert (
         "  nobody named answers.over_refusal: default gates hold beside yours unless the policy says defaults = false "
         "(--no-default-gates, defaults=False)"
-    ) in ragworthy("gate").out.splitlines()
+    ) in ragworthy("gate", "--full").out.splitlines()
     assert gated("defaults = false\n" + SUITE + CHR)[0] == 0
 
 

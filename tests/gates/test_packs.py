@@ -279,7 +279,7 @@ def test_a_gate_of_ones_own_replaces_that_of_a_pack_and_says_so() -> None:
     ]
     warned = [one["message"] for one in report["suites"]["answers"]["warnings"] if one["code"] == "RW-W139"]
     assert warned == ["answers.chr: the pack ship has ≥ 0.75, and a gate of your own replaces it"]
-    done = run_cli("gate")
+    done = run_cli("gate", "--full")
     assert "  answers.chr: in place of ≥ 0.75, which the pack ship has\n" in done.out
     assert "  gate packs: ship (3 gates)\n" in done.out
     # other kinds and slices are rules of their own
@@ -312,7 +312,7 @@ def test_a_pack_takes_no_stricter_default_gate_away() -> None:
     over = [one for one in gated(result.report) if one[0] == "answers.over_refusal"]
     assert over == [("answers.over_refusal", "<=", "0.25"), ("answers.over_refusal", "<=", "0.10")]
     assert gated(result.report).count(("answers.precision", ">=", "0.80")) == 1
-    done = run_cli("score", "answers", *FILES, "--pack", "example-08", "-o", "report.json",
+    done = run_cli("score", "answers", "--full", *FILES, "--pack", "example-08", "-o", "report.json",
                    "--receipt", "receipt.json")  # fmt: skip
     assert (done.code, run_cli("verify", "receipt.json").code) == (1, 0)
     assert rw.gate(policy('packs = ["example-08"]\ndefaults = false')).verdict == "SHIP"
@@ -476,7 +476,7 @@ def test_packs_are_listed_with_title_source_and_gates() -> None:
     assert done.out.count("retrieval.recall@* max_drop 0.02\n") == 1  # of the pack acceptance: at every k
     assert done.out.count("retrieval.recall@5 max_drop 0.02, min_effect 0\n") == 1  # of the pack regression
     one = run_cli("explain", "pack", "canary")
-    assert one.code == 0 and one.out == run_cli("explain", "canary").out
+    assert one.code == 0 and run_cli("explain", "canary").out.endswith(f"\n\n{one.out}")
     assert "  gates     retrieval.coverage ≥ 0.70\n" in one.out and "retrieval.collapsed ≤ 0\n" in one.out
     assert "acr=0.95, cghc=0.95, css=0.70, ned50=0.20, refusal_rate=0.98" in run_cli("explain", "stability").out
     wrong = run_cli("explain", "pack", "canry")

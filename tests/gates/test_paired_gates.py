@@ -71,7 +71,7 @@ def gated(gates: str = DROP, *args: str, top: str = "") -> tuple[int, Report]:
 
 
 def shown(*args: str) -> Done:
-    return run_cli("gate", *args)
+    return run_cli("gate", "--full", *args)
 
 
 # the rule
@@ -682,7 +682,7 @@ def test_a_suite_without_a_gate_that_compares_is_no_reason_to_warn_where_another
     )
     both_suites(0)
     Path("ragworthy.toml").write_text(policy.format("", '[[gate]]\nmetric = "precision"\nmin = 0.01\n'))
-    assert run_cli("gate", "-o", "base.json").code == 0
+    assert run_cli("gate", "--full", "-o", "base.json").code == 0
     Path("ragworthy.toml").write_text(policy.format('baseline = "base.json"\n', DROP))
     assert "RW-W108" not in shown().out
     Path("ragworthy.toml").write_text(

@@ -177,12 +177,12 @@ def test_a_copied_run_buys_no_majority(disguise: str) -> None:
     gate = '[[gate]]\nmetric = "precision"\nmust_pass = ["q0"]\n'
     policy = 'version = 1\ndefaults = false\n[answers]\ngold = "gold.jsonl"\ntraces = '
     Path("ragworthy.toml").write_text(f"{policy}{json.dumps([bad, good, 'copy.jsonl'])}\n{gate}")
-    done = run_cli("gate", "--receipt", "receipt.json")
+    done = run_cli("gate", "--full", "--receipt", "receipt.json")
     assert done.code == 3 and "q0 (1 of 2 runs); two of three runs decide" in done.out
     assert "copy.jsonl is run2.jsonl [RW-W118]" in done.out and "in 2 runs, 6 answered" in done.out
     assert run_cli("verify", "receipt.json").code == 0
     write_jsonl(Path("copy.jsonl"), [{**json.loads(one), "stage_ms": {"llm": 7}} for one in lines])
-    done = run_cli("gate")
+    done = run_cli("gate", "--full")
     assert done.code == 0 and "RW-W118" not in done.out and "in 3 runs" in done.out
 
 

@@ -69,7 +69,10 @@ def warnings(report: Row) -> dict[str, str]:
 def test_the_lock_holds_what_the_spec_asks_for() -> None:
     done = ragworthy("gold", "freeze", "gold.jsonl", "--signer", "Ada", "--signer", "Bob", "--reason", "first")
     digest = hashlib.sha256(Path("gold.jsonl").read_bytes()).hexdigest()
-    assert done.out == f"frozen: 3 items, sha256 {digest}, signed by Ada, Bob\nlock: gold.lock\n"
+    assert done.out == (
+        f"frozen: 3 items, sha256 {digest}, signed by Ada, Bob\nlock: gold.lock\n"
+        "next: ragworthy gate -c ragworthy.toml\n"  # the policy that names the set
+    )
     lock = json.loads(Path("gold.lock").read_text())
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", lock["frozen_at"])
     entry = {"when": lock["frozen_at"], "signers": ["Ada", "Bob"], "reason": "first", "new_sha256": digest}
@@ -203,7 +206,7 @@ def test_a_changed_gold_set_makes_the_verdict_invalid() -> None:
     report = gated()
     assert (report["verdict"], report["exit_code"], report["suites"]["answers"]["frozen"]) == ("INVALID", 4, "broken")
     assert report["invalid"] == ["the gold set is not the frozen one (its SHA-256 differs from the lock)"]
-    assert ragworthy("gate", "-q").out == "verdict: INVALID (exit 4)\n"
+    assert ragworthy("gate", "-q").out.startswith("verdict: INVALID (exit 4): the gold set is not the frozen one (")
 
 
 def test_unfrozen_scores_it_anyway_and_marks_the_report() -> None:
@@ -213,7 +216,7 @@ def test_unfrozen_scores_it_anyway_and_marks_the_report() -> None:
     assert (report["verdict"], report["suites"]["answers"]["frozen"]) == ("SHIP", "unfrozen")
     marked = "scored although the gold set is not the frozen one (its SHA-256 differs from the lock)"
     assert warnings(report)["RW-W16"] == marked
-    assert marked in ragworthy("gate", "--unfrozen").out
+    assert marked in ragworthy("gate", "--full", "--unfrozen").out
     assert "- gold set: unfrozen" in Path("r.md").read_text()
 
 

@@ -48,7 +48,10 @@ def lint(*rows: Row | str, args: tuple[str, ...] = ()) -> tuple[int, list[str]]:
 def test_a_sound_set_has_no_findings() -> None:
     rows = [item(f"a{nth}", f"{nth} {'abc'[nth % 3]}{nth}?") for nth in range(29)]
     assert lint(*rows, closed("b")) == (0, [])
-    assert ragworthy("gold", "lint", "gold.jsonl").out == "lint: 30 items, 0 errors, 0 warnings, 0 notes (exit 0)\n"
+    assert ragworthy("gold", "lint", "gold.jsonl").out == (
+        "next: ragworthy gold freeze gold.jsonl --signer 'YOUR NAME' --reason 'first set'\n"
+        "lint: 30 items, 0 errors, 0 warnings, 0 notes (exit 0)\n"
+    )
 
 
 @pytest.mark.parametrize(
@@ -233,6 +236,36 @@ def test_sarif_has_the_shape_code_hosts_read() -> None:
     assert [(one["ruleId"], one["locations"][0]["physicalLocation"]["region"]["startLine"]) for one in results] == [
         ("RW-G06", 1), ("RW-W15", 1), ("RW-F08", 2), ("RW-W18", 3),
     ]  # fmt: skip
+
+
+def test_sarif_has_a_fingerprint_that_stays_when_lines_move() -> None:
+    def prints() -> list[str]:
+        results = json.loads(ragworthy("gold", "lint", "gold.jsonl", "--format", "sarif").out)["runs"][0]["results"]
+        assert all(list(one["partialFingerprints"]) == ["ragworthyFinding/v1"] for one in results)
+        return [one["partialFingerprints"]["ragworthyFinding/v1"] for one in results if one["ruleId"] == "RW-G06"]
+
+    empty: dict[str, list[str]] = {"gold_citations": [], "gold_claim_substr": []}
+    lint(item("a", "How high?", **empty), item("b", "How deep?", **empty), item("b", "How far?", **empty))
+    first = prints()
+    assert len(set(first)) == 3
+    lint(closed("c"), item("a", "How high?", **empty), item("b", "How deep?", **empty), item("b", "How far?", **empty))
+    assert prints() == first
+
+
+def test_several_gold_sets_are_one_run_in_sarif_and_the_suffix_says_so() -> None:
+    lint(item("a", "How high?", gold_citations=[], gold_claim_substr=[]))
+    Path("more.jsonl").write_text('{"qid": "b", "answerable": true}\n')
+    done = ragworthy("gold", "lint", "gold.jsonl", "more.jsonl", "-o", "lint.sarif")
+    assert (done.code, done.out) == (1, "")
+    [run] = json.loads(Path("lint.sarif").read_text())["runs"]
+    places = [one["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] for one in run["results"]]
+    assert list(dict.fromkeys(places)) == ["gold.jsonl", "more.jsonl"]
+    text = ragworthy("gold", "lint", "gold.jsonl", "more.jsonl")
+    assert [line for line in text.out.splitlines() if line.startswith("lint: ")] == [
+        "lint: 1 item, 1 error, 2 warnings, 0 notes (exit 1)",
+        "lint: 1 item, 1 error, 3 warnings, 0 notes (exit 1)",
+    ]
+    assert ragworthy("gold", "lint", "gold.jsonl", "more.jsonl", "--format", "json").code == 2
 
 
 def test_ids_cannot_steer_the_terminal() -> None:

@@ -104,7 +104,10 @@ def test_freezing_says_what_both_models_do_and_keeps_the_better_one(lab: Path) -
 
 def test_the_weights_of_ngrams_stand_beside_the_lock(lab: Path) -> None:
     done = freeze("--dense", "ngram")
-    assert done.out.endswith("lock: gold.lock\nweights: gold.ngrams\n") and "separates best" not in done.out
+    assert (
+        done.out.endswith("lock: gold.lock\nweights: gold.ngrams\nnext: ragworthy gold verify gold.jsonl\n")
+        and "separates best" not in done.out
+    )
     table = Table.from_bytes(Path("gold.ngrams").read_bytes())
     assert table.sha256 == count(list(CHUNKS.values())).sha256 == kept()["weights"]
     assert kept()["model"] == "ngram" and "tried" not in kept()
@@ -167,7 +170,8 @@ def freeze_blocks(blocks: Row | None) -> None:
 
 
 def test_locks_that_differ_in_their_last_part_keep_weights_of_their_own(lab: Path) -> None:
-    assert freeze("--dense", "ngram", "--lock", "gold.v1").out.endswith("lock: gold.v1\nweights: gold.v1.ngrams\n")
+    ending = "lock: gold.v1\nweights: gold.v1.ngrams\nnext: ragworthy gold verify gold.jsonl --lock gold.v1\n"
+    assert freeze("--dense", "ngram", "--lock", "gold.v1").out.endswith(ending)
     first = Path("gold.v1.ngrams").read_bytes()
     rows = [json.loads(line) for line in Path("chunks.jsonl").read_text().splitlines()]
     write_jsonl(Path("chunks.jsonl"), [row | {"text": f"{row['text']} And more."} for row in rows])

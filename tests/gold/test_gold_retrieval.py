@@ -518,7 +518,7 @@ def test_calibrated_distances_and_the_raw_ones_beside_them(world: World, frozen:
     assert found["calibration"]["separates"] is True and 0 <= found["calibration"]["auc"] <= 1
     assert sum(found["bands"].values()) == sum(found["verdicts"].values()) == 12
     text = run_cli(
-        "score", "retrieval", "--gold", frozen.gold, "--trace", frozen.traces, "--corpus", world.corpus
+        "score", "retrieval", "--full", "--gold", frozen.gold, "--trace", frozen.traces, "--corpus", world.corpus
     ).out  # fmt: skip
     assert "ΔS calibrated by wordllama: stable " in text and "perfect retrieval would score raw median " in text
 

@@ -35,6 +35,7 @@ from ragworthy.records import StructuredGold
 Row = dict[str, Any]
 DATA = SHARED / "data" / "graphrag" / "dev" / "gold.jsonl"
 EVIDENCE = "The night guard writes every round into the log book before the shift ends at six."
+SIGNED = "--signer 'YOUR NAME' --reason 'first set'"
 SMALL = "warning: q.json: {} questions: a smoke test needs at least 10 [RW-W15]"
 
 
@@ -152,11 +153,12 @@ def test_any_expected_object_gets_an_answer(value: Any) -> None:
 
 def test_a_sound_set_has_only_its_size_to_tell() -> None:
     assert lint(row("a"), row("b")) == (0, [SMALL.format(2)])
-    assert ragworthy("gold", "lint", "q.json").out.splitlines()[-4:] == [
+    assert ragworthy("gold", "lint", "q.json").out.splitlines()[-5:] == [
         "RW-W15 small_gold_set: 1 time. Smoke tests need 10 questions, a release 30, a release of an index 200, "
         "a regression gate 100.",
         "",
         "2 distinct question texts, 1 distinct expected object",
+        f"next: ragworthy gold freeze q.json {SIGNED}",
         "lint: 2 items, 0 errors, 1 warning, 0 notes (exit 0)",
     ]
 
@@ -430,7 +432,8 @@ def test_freeze_and_verify(name: str, indent: int | None) -> None:
     path = write([row("a"), row("b")], name, indent)
     done = ragworthy("gold", "freeze", name, "--signer", "Ada", "--reason", "first")
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
-    assert (done.code, done.out) == (0, f"frozen: 2 items, sha256 {digest}, signed by Ada\nlock: q.lock\n")
+    told = f"frozen: 2 items, sha256 {digest}, signed by Ada\nlock: q.lock\nnext: ragworthy gold verify {name}\n"
+    assert (done.code, done.out) == (0, told)
     assert ragworthy("gold", "verify", name).code == 0
     write([row("a"), row("b", main_topic="other"), row("c")], name, indent)
     done = ragworthy("gold", "verify", name)
@@ -603,8 +606,9 @@ def test_a_subset_is_written_and_says_where_it_comes_from() -> None:
 def test_a_subset_can_be_linted_frozen_and_drawn_from() -> None:
     write(various())
     assert ragworthy("gold", "subset", "q.json", "-o", "dev.json", "--size", 12).code == 0
-    assert ragworthy("gold", "lint", "dev.json").out.splitlines()[-2:] == [
+    assert ragworthy("gold", "lint", "dev.json").out.splitlines()[-3:] == [
         "12 distinct question texts, 10 distinct expected objects",
+        f"next: ragworthy gold freeze dev.json {SIGNED}",
         "lint: 12 items, 0 errors, 1 warning, 0 notes (exit 0)",
     ]
     assert ragworthy("gold", "freeze", "dev.json", "--signer", "Ada", "--reason", "r").code == 0

@@ -127,6 +127,7 @@ def test_a_folder_becomes_an_index_that_anyone_can_check(world: World, tmp_path:
         "2 documents, 8 chunks (code 1, prose 6, table 1)\n"
         "dense model: wordllama\n"
         f"index: {tmp_path / 'made'} ({manifest['index_hash']})\n"
+        f"next: ragworthy index search {tmp_path / 'made'} Bread\n"
     )
     texts = {one["doc_id"]: (tmp_path / "made" / one["file"]).read_bytes() for one in manifest["documents"]}
     chunks = [json.loads(line) for line in (tmp_path / "made/chunks.jsonl").read_text().splitlines()]
@@ -273,16 +274,16 @@ def test_an_index_with_a_file_of_somebody_else_is_not_replaced(bench: Path) -> N
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (["--limit", "0"], "argument --limit: expected a number from 1 to 1000000"),
-        (["--limit", "x"], "argument --limit: expected a number from 1 to 1000000"),
-        (["--ann", "fast"], "argument --ann: invalid choice: 'fast' (choose from 'auto', 'flat', 'hnsw')"),
+        (["--limit", "0"], "--limit: expected a number from 1 to 1000000, got 0"),
+        (["--limit", "x"], "--limit: expected a number from 1 to 1000000, got x"),
+        (["--ann", "fast"], "--ann: expected one of auto, flat, hnsw, got fast: did you mean flat?"),
     ],
 )
 def test_wrong_flags_of_build(bench: Path, args: list[str], message: str) -> None:
     before = tree(bench)
     done = run_cli("index", "build", "--docs", bench / "docs", "--out", bench / "index", *args)
     assert done.code == 2
-    assert done.err.splitlines()[-1] == f"ragworthy index build: error: {message}"
+    assert done.err.splitlines()[0] == f"ragworthy index build: {message} [RW-U01]"
     assert tree(bench) == before
 
 
@@ -428,8 +429,8 @@ def test_a_mode_the_index_does_not_have(world: World, tmp_path: Path, mode: str)
 def test_wrong_k(world: World, k: str) -> None:
     done = run_cli("index", "search", world.dense, "doors", "--k", k)
     assert done.code == 2
-    assert done.err.splitlines()[-1] == (
-        "ragworthy index search: error: argument --k: expected a number from 1 to 1000000"
+    assert done.err.splitlines()[0] == (
+        f"ragworthy index search: --k: expected a number from 1 to 1000000, got {k} [RW-U01]"
     )
 
 

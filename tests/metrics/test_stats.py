@@ -147,7 +147,7 @@ def report_on(refused: int, answered: int, folder: Path) -> str:
         paths += [f"--{name}", str(path)]
     out = io.StringIO()
     with contextlib.redirect_stdout(out):
-        main(["score", "answers", *paths])
+        main(["score", "answers", "--full", *paths])
     return out.getvalue()
 
 

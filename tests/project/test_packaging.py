@@ -1,5 +1,6 @@
 """What is shipped: what is in the wheel and the source distribution, what it depends on, what is said of it."""
 
+import contextlib
 import os
 import re
 import shutil
@@ -16,7 +17,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 import ragworthy
-from conftest import write_jsonl
+from conftest import run_cli, write_jsonl
 from places import ROOT
 from ragworthy import starter
 from ragworthy.cli.main import PACKAGES
@@ -84,7 +85,7 @@ def test_the_wheel_holds_every_file_of_the_package_and_nothing_else(checkout: Pa
     packed = zipfile.ZipFile(built[1]).namelist()
     assert {name for name in packed if ".dist-info/" not in name} == expected
     data = {name.split("/")[1] for name in expected if not name.endswith(".py")}
-    assert data == {"py.typed", "examples", "packs", "definitions", "maps", "prompts", "stubs"}
+    assert data == {"py.typed", "examples", "packs", "definitions", "maps", "prompts", "report", "stubs", "viewer"}
     assert any(name.endswith(".dist-info/licenses/LICENSE") for name in packed)
 
 
@@ -203,7 +204,9 @@ def without(module: str, folder: Path) -> list[str]:
 INDEX = "index build --docs doc.md --out out"
 COMMANDS = {
     "bm25s": INDEX,
+    "jinja2": "report now.json -o page.html",
     "markdown_it": INDEX,
+    "markupsafe": "report now.json -o page.html",
     "msgspec": "gate",
     "numpy": "score retrieval --qrels qrels.txt --run run.txt",
     "rapidfuzz": "score stability --gold gold/answers.jsonl --runs runs.jsonl",
@@ -231,6 +234,9 @@ def test_a_package_that_is_not_installed_is_named_and_is_no_defect(module: str, 
     claims = ("Twelve buckets.", "A dozen buckets.")
     runs = [{"qid": "H001", "seed": n, "answer_json": {"claim": claim}} for n, claim in enumerate(claims)]
     write_jsonl(work / "runs.jsonl", runs)
+    if "now.json" in COMMANDS[module]:
+        with contextlib.chdir(work):
+            assert run_cli("gate", "-q", "-o", "now.json").code == 0
     command = [*without(module, tmp_path / "site"), *COMMANDS[module].split()]
     done = subprocess.run(command, cwd=work, capture_output=True, encoding="utf-8", timeout=60)
     package = PACKAGES[module]

@@ -15,6 +15,7 @@ from xml.etree import ElementTree
 import pytest
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
+from selectolax.lexbor import LexborHTMLParser
 
 from conftest import Done, run_cli
 from hostile import EVIL, FAKE, IN_A_NAME, World, lay
@@ -23,6 +24,8 @@ from ragworthy.flow import voice_of
 from ragworthy.report import markdown
 
 CONTROL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
+OURS = re.compile(r"^</?details>$|^<summary>[\w ,():]+</summary>$", re.MULTILINE)
+"""The HTML of a report in Markdown."""
 COMMAND = re.compile(r"^\s*::|##\w*\[", re.MULTILINE)
 
 
@@ -92,9 +95,34 @@ def scored(world: World, name: str, *flags: str) -> Done:
 @pytest.mark.parametrize("name", SCORES)
 def test_hostile_text_steers_no_terminal_in_any_format(world: World, name: str) -> None:
     for form, suffix in (("text", "txt"), ("json", "json"), ("markdown", "md"), ("junit", "xml")):
-        done = scored(world, name, "--format", form, "-o", f"r.{suffix}")
+        done = scored(world, name, "--format", form, "--full", "-o", f"r.{suffix}")
         assert_inert(done.out)
         assert Path(f"r.{suffix}").read_bytes().decode() == done.out
+    assert_inert(scored(world, name).out)
+
+
+WORKFLOW = re.compile(r"::(error|warning|notice) ((?:\w+=[^,:]*,?)+)::(.*)")
+"""A workflow command as GitHub's runner reads it: properties end at a comma, and the last one at two colons."""
+
+
+@pytest.mark.parametrize("name", SCORES)
+def test_annotations_of_hostile_text_are_those_of_harmless_text(
+    worlds: dict[str, World], name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = []
+    for world in worlds.values():
+        monkeypatch.chdir(world.folder)
+        *lines, last = scored(world, name, "--format", "github").out.splitlines()
+        assert last.startswith("verdict: ")
+        parsed = [WORKFLOW.fullmatch(line) for line in lines]
+        assert None not in parsed
+        properties = [[part.partition("=")[0] for part in one[2].split(",")] for one in parsed if one]
+        found.append([(one[1], *names) for one, names in zip(parsed, properties, strict=True) if one])
+        assert CONTROL.findall("".join(lines)) == []
+        assert "##[" not in "".join(lines)
+        issues = json.loads(scored(world, name, "--format", "gitlab").out)
+        assert len({issue["fingerprint"] for issue in issues}) == len(issues)
+    assert found[0] == found[1]
 
 
 def skeleton(tokens: list[Token]) -> list[str]:
@@ -126,11 +154,29 @@ def test_a_report_in_markdown_has_the_structure_of_one_with_harmless_text(
         report = json.loads(scored(world, name, "--format", "json").out)
         written[kind] = markdown.render(report, voice_of, limit=10**9)
     assert "@ann" in written["hostile"]
-    assert "<" not in written["hostile"]
+    assert "<" not in OURS.sub("", written["hostile"])
     for parser in parsers().values():
         harmless, hostile = (skeleton(parser.parse(written[kind])) for kind in ("harmless", "hostile"))
         assert hostile == harmless
         assert not {"link_open", "image", "html_inline", "s_open"} & set(hostile)
+
+
+@pytest.mark.parametrize("name", SCORES)
+def test_a_page_has_the_kinds_of_elements_of_one_with_harmless_text(
+    worlds: dict[str, World], name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kinds, scripts = {}, {}
+    for kind, world in worlds.items():
+        monkeypatch.chdir(world.folder)
+        scored(world, name, "-o", "page.html")
+        page = Path("page.html").read_text(encoding="utf-8")
+        assert CONTROL.findall(page) == []
+        tree = LexborHTMLParser(page)
+        kinds[kind] = {one.tag for one in tree.css("*")}
+        scripts[kind] = len(tree.css("script"))
+        assert tree.css("img, iframe, object, [onerror], [onload], a[href^=http]") == []
+    assert kinds["hostile"] <= kinds["harmless"] | {"title"}  # of what is cut in a chart the whole is a title
+    assert scripts["hostile"] == scripts["harmless"]
 
 
 @pytest.mark.parametrize("name", SCORES)
@@ -300,7 +346,7 @@ def test_on_a_terminal_there_are_colours_and_progress_and_nothing_else(world: Wo
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), contextlib.suppress(SystemExit):
             main(command)
         for text in (out.getvalue(), err.getvalue()):
-            ours = re.sub(r"\x1b\[(?:0|3[0-9]|1;3[0-9])m|\r(?=[a-z])|\x1b\[K|\r\x1b\[K", "", text)
+            ours = re.sub(r"\x1b\[(?:[012]|3[0-9]|1;3[0-9])m|\r(?=[a-z])|\x1b\[K|\r\x1b\[K", "", text)
             assert CONTROL.findall(ours) == [], (command, text)
 
 

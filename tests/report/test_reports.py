@@ -68,7 +68,7 @@ def trace(qid: str, claim: str = "the gold text", cited: str = "d#1", **fields: 
 @pytest.mark.parametrize("run", ["candidate", "regressed"])
 def test_golden(run: str, form: str) -> None:
     assert ragworthy("demo", "--recorded", "-q", "--out", ".").code == 0
-    done = ragworthy("gate", "-c", f"{run}.toml", "--format", form)
+    done = ragworthy("gate", "-c", f"{run}.toml", "--format", form, "--full")
     assert (done.code, done.err) == ({"candidate": 0, "regressed": 1}[run], "")
     golden = GOLDEN / f"{run}.{FORMATS[form]}"
     if os.environ.get("RAGWORTHY_ACCEPT"):
@@ -80,16 +80,16 @@ def test_golden(run: str, form: str) -> None:
 def test_a_file_holds_what_stdout_shows(form: str) -> None:
     ragworthy("demo", "--recorded", "-q", "--out", ".")
     name = f"r.{FORMATS[form]}"
-    done = ragworthy("gate", "-c", "regressed.toml", "--format", form, "-o", name)
+    done = ragworthy("gate", "-c", "regressed.toml", "--format", form, "--full", "-o", name)
     assert Path(name).read_bytes().decode() == done.out
 
 
 def test_the_last_line_is_the_verdict_and_quiet_prints_only_it() -> None:
     cases = {
         "SHIP (exit 0)": ([item("a")], [trace("a")], ""),
-        "NO-SHIP (exit 1)": ([item("a")], [trace("a", "nothing")], ""),
-        "INCONCLUSIVE (exit 3)": ([item("a")], [trace("a")], "min_n = 2\n"),
-        "INVALID (exit 4)": ([item("a"), item("b")], [trace("a")], ""),
+        "NO-SHIP (exit 1): precision 0.0 < 0.8": ([item("a")], [trace("a", "nothing")], ""),
+        "INCONCLUSIVE (exit 3): precision 1.0 undecided (≥ 0.8)": ([item("a")], [trace("a")], "min_n = 2\n"),
+        "INVALID (exit 4): 1 question has no trace": ([item("a"), item("b")], [trace("a")], ""),
     }
     for verdict, (gold, traces, more) in cases.items():
         write(gold, traces)
@@ -227,7 +227,7 @@ def test_hostile_text_stays_in_its_cell_in_markdown() -> None:
     text = ragworthy("gate", "--format", "markdown").out
     assert CONTROL.findall(text) == []
     assert FAKE not in text.splitlines()
-    assert re.findall(r"<\w|</", text) == []
+    assert re.findall(r"<\w|</", re.sub(r"^</?details>$|^<summary>[\w ,():]+</summary>$", "", text, flags=re.M)) == []
     columns = 0
     for line in text.splitlines():
         pipes = len(re.findall(r"(?<!\\)(?:\\\\)*\|", line))
@@ -294,24 +294,39 @@ def test_junit_has_an_error_for_evidence_that_is_not_valid() -> None:
 # Markdown has a limit
 
 
-def test_markdown_stays_below_its_limit_and_says_what_it_cut() -> None:
+def test_markdown_leaves_out_whole_sections_and_says_which_and_where_they_are() -> None:
     gold = [item(f"q{i}", topic=f"{'t' * 300}{i}") for i in range(200)]
     long = "w" * 50_000
     traces = [trace(f"q{i}", long) | {"retrieved_ids": ["d#1", long] if i > 5 else ["d#1"]} for i in range(200)]
     write(gold, traces)
     Path("ragworthy.toml").write_text(SUITE + 'slices = ["topic"]\n')
     done = ragworthy("gate", "--format", "markdown", "-o", "r.json")
-    assert len(done.out.encode()) <= 60_000
+    assert len(done.out.encode()) <= 65_000
     report = json.loads(Path("r.json").read_text())
     assert (len(report["suites"]["answers"]["offenders"]), len(report["suites"]["answers"]["slices"])) == (10, 200)
-    whole = markdown.render(report, voice_of, limit=10**9)
-    [cut] = re.findall(
-        r"^_([\d,]+) more lines cut to stay under 60 KB; the JSON report has them all._$", done.out, re.M
+    [left_out] = [line for line in done.out.splitlines() if "left out" in line]
+    assert left_out == (
+        "_2 sections left out to stay under 65 KB: Worst offenders, Slices: 200; "
+        "the JSON report (`-o FILE.json`) has all of it_"
     )
-    told = done.out.count("\n") - 2  # the line that tells it and the blank one before it
-    assert int(cut.replace(",", "")) == whole.count("\n") - told
+    whole = markdown.render(report, voice_of, limit=10**9)
+    assert whole.replace(section(whole, "### Worst offenders"), "").replace(folded_section(whole, "Slices"), "") == (
+        done.out.replace(f"{left_out}\n\n", "")
+    )
+    assert done.out.count("<details>") == done.out.count("</details>") > 1
     assert "## ⚠️ Ragworthy: INVALID" in done.out
     assert done.out.rstrip().endswith("verdict **INVALID** (exit 4)")
+
+
+def section(text: str, title: str) -> str:
+    """A section of a report with its heading and what is folded inside it."""
+    begin = text.index(title)
+    return text[begin : text.index("\n### ", begin) + 1]
+
+
+def folded_section(text: str, title: str) -> str:
+    begin = text.index(f"<details>\n<summary>{title}")
+    return text[begin : text.index("</details>\n\n", begin) + len("</details>\n\n")]
 
 
 def test_markdown_stays_below_its_limit_when_the_gates_alone_are_too_long() -> None:
@@ -319,5 +334,78 @@ def test_markdown_stays_below_its_limit_when_the_gates_alone_are_too_long() -> N
     write([item(qid) for qid in qids], [trace(qid, "wrong") for qid in qids])
     Path("ragworthy.toml").write_text(f'{SUITE}[[gate]]\nmetric = "precision"\nmust_pass = {json.dumps(qids)}\n')
     done = ragworthy("gate", "--format", "markdown")
-    assert (done.code, len(done.out.encode()) <= 60_000) == (1, True)
+    assert (done.code, len(done.out.encode()) <= 65_000) == (1, True)
     assert "cut" in done.out.splitlines()[-1]
+
+
+def test_the_job_summary_takes_what_a_comment_has_no_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    gold = [item(f"q{i}", topic=f"{'t' * 300}{i}") for i in range(200)]
+    write(gold, [trace(f"q{i}") for i in range(200)])
+    gate = 'defaults = false\n[[gate]]\nmetric = "precision"\nmin = 0.8\n'
+    Path("ragworthy.toml").write_text(f'{SUITE}slices = ["topic"]\n{gate}')
+    Path("summary.md").write_text("what an earlier command wrote\n")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", "summary.md")
+    assert ragworthy("gate", "-q", "-o", "comment.md").code == 0
+    summary, comment = (Path(name).read_text(encoding="utf-8") for name in ("summary.md", "comment.md"))
+    assert "1 section left out to stay under 65 KB: Slices: 200;" in comment
+    assert "left out" not in summary
+    assert summary.startswith("what an earlier command wrote\n## ✅ Ragworthy: SHIP")
+    Path("summary.md").write_text("x" * 999_000)
+    assert ragworthy("gate", "-q").code == 0
+    assert Path("summary.md").stat().st_size <= 1_000_000
+
+
+# Markdown for somebody who signs
+
+
+def test_a_waiver_is_as_loud_as_a_failure() -> None:
+    write([item("a"), item("b")], [trace("a", "wrong"), trace("b", "wrong", "d#2")])
+    Path("ragworthy.toml").write_text(
+        f"{SUITE}defaults = false\n"
+        '[[gate]]\nmetric = "precision"\nmin = 0.8\nwhy = "what we ship must be right"\n'
+        '[[waiver]]\ngate = "precision"\nreason = "DOC-12"\nowner = "search team"\nexpires = 2999-01-01\n'
+        '[[gate]]\nmetric = "chr"\nmin = 0.1\n'
+    )
+    done = ragworthy("gate", "--format", "markdown")
+    assert done.out.splitlines()[0].startswith("## ⏸️ Ragworthy: SHIP with 1 waived gate: ")
+    waived = section(done.out, "### ⏸️ 1 gate does not hold and is waived")
+    assert "| ⏸️ `answers.precision` | 0.0, needs ≥ 0.8 | DOC-12 | search team | 2999-01-01 |" in waived
+    assert done.out.index("### ⏸️") < done.out.index("### Gates")
+    assert "| what we ship must be right |" in section(done.out, "### Gates")
+    assert "✅" not in done.out.splitlines()[0]
+
+
+def test_what_was_tested_names_target_model_commit_gold_and_signers() -> None:
+    write([item("a")], [trace("a")])
+    assert ragworthy("gold", "freeze", "gold.jsonl", "--signer", "Ann", "--reason", "r", "--label", "v3").code == 0
+    run = ("run", "--target", "replay:traces.jsonl", "--gold", "gold.jsonl", "--out", "run", "--knob", "model=small-7b")
+    assert ragworthy(*run).code == 0
+    Path("ragworthy.toml").write_text(SUITE.replace("traces.jsonl", "run/traces.jsonl"))
+    tested = section(ragworthy("gate", "--commit", "a" * 40, "--format", "markdown").out, "### What was tested")
+    cells = [
+        line.strip("| ").split(" | ") for line in tested.splitlines() if line.count("|") == 3 and "---" not in line
+    ]
+    lines = {pair[0]: pair[1] for pair in cells if len(pair) == 2}
+    assert lines["target"] == "`replay:traces.jsonl`"
+    assert lines["model"] == "small-7b"
+    assert lines["commit"] == f"`{'a' * 40}`"
+    assert "version v3, frozen and signed by Ann" in lines["gold set"]
+    assert lines["not said"] == "index, baseline"
+    summary = json.loads(Path("run/run.json").read_text())
+    del summary["traces_sha256"]  # now nothing says that this run left these traces
+    Path("run/run.json").write_text(json.dumps(summary))
+    assert "replay:traces.jsonl" not in ragworthy("gate", "--format", "markdown").out
+
+
+def test_what_changed_shows_the_questions_that_flipped_both_ways() -> None:
+    gold = [item("a", question="How hot?"), item("b", question="How cold?"), item("c", question="How deep?")]
+    write(gold, [trace("a"), trace("b", "wrong"), trace("c")])
+    gate = 'defaults = false\n[[gate]]\nmetric = "precision"\nmin = 0.5\n'
+    Path("ragworthy.toml").write_text(SUITE + gate)
+    assert ragworthy("gate", "-q", "-o", "before.json").code == 0
+    write(gold, [trace("a", "wrong"), trace("b"), trace("c")])
+    Path("ragworthy.toml").write_text('baseline = "before.json"\n' + SUITE + gate)
+    changed = section(ragworthy("gate", "--format", "markdown").out, "### What changed")
+    assert re.findall(r"\*\*(Broken|Fixed)\*\* \(1 question\)", changed) == ["Broken", "Fixed"]
+    assert changed.index("How hot?") < changed.index("How cold?")
+    assert "How deep?" not in changed

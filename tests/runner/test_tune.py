@@ -155,7 +155,9 @@ def test_files_and_a_pipeline_that_uses_them(index: Path, tmp_path: Path) -> Non
     scores = [pipeline.attempt(row["question"], {"k": 3}).score for row in rows]
     assert made["threshold"] == made["tuning"]["threshold"] in scores
     assert made["tuning"]["answered"] == sum(score >= made["threshold"] for score in scores)
-    assert done.out.splitlines()[-2:] == [
+    shown = [line for line in done.out.splitlines() if not line.startswith("next: ")]
+    assert f"next: ragworthy run --target builtin:{args[3]} --pipeline {tmp_path / 'a/pipeline.toml'} " in done.out
+    assert shown[-2:] == [
         f"score only {tmp_path}/a/gold.scored.jsonl: {tmp_path}/a/gold.tuning.jsonl was tuned on",
         f"threshold {made['threshold']:.6f}: {tmp_path}/a/pipeline.toml (exit 0)",
     ]

@@ -87,7 +87,7 @@ def test_it_stands_in_every_form_of_a_report_and_in_the_receipt() -> None:
 def test_what_nothing_says_is_null_and_named() -> None:
     found = answers(traces=c.answers_traces(4))
     assert body(found)["provenance"] == dict.fromkeys(MADE)
-    text = flow.render(found.report, "text", full=True)
+    text = flow.render(found.report, "text")
     assert "How it was made\n  not said: index, commit, normaliser, reranker, retriever\n" in text
 
 
@@ -218,14 +218,14 @@ def test_a_policy_asks_and_its_receipt_verifies() -> None:
         '[[gate]]\nmetric = "recall@5"\nmax_drop = 0.02\n'
     )
     Path("p.toml").write_text(policy)
-    refused = run_cli("gate", "-c", "p.toml", "--no-history")
+    refused = run_cli("gate", "--full", "-c", "p.toml", "--no-history")
     assert refused.code == 4
     ask = 'make both with the same reranker; if that is what you try, say so: allow = ["reranker"] in the policy'
     assert f"  the baseline was made in another way: retrieval.recall@5: {ask}\n" in refused.out
     Path("p.toml").write_text(policy.replace("version = 1", 'version = 1\nallow = ["reranker"]'))
-    assert run_cli("gate", "-c", "p.toml", "--no-history", "--commit", "abcdef1", "-o", "r.json").code == 0
+    assert run_cli("gate", "--full", "-c", "p.toml", "--no-history", "--commit", "abcdef1", "-o", "r.json").code == 0
     assert run_cli("verify", ".ragworthy/receipt.json").code == 0
-    flags = ("score", "retrieval", "--gold", "g.jsonl", "--trace", "t.jsonl", "--baseline", "before.json",
+    flags = ("score", "retrieval", "--full", "--gold", "g.jsonl", "--trace", "t.jsonl", "--baseline", "before.json",
              "--gates", "gates.toml", "--no-default-gates", "--receipt", "s.json")  # fmt: skip
     assert run_cli(*flags).code == 4
     assert run_cli(*flags, "--allow", "reranker").code == 0
@@ -336,7 +336,7 @@ def test_a_regression_gate_asks_for_a_hundred() -> None:
     write_jsonl(Path("g.jsonl"), c.answers_gold(40, 1))
     write_jsonl(Path("t.jsonl"), c.answers_traces(40))
     Path("p.toml").write_text('version = 1\nregression = true\n[answers]\ngold = "g.jsonl"\ntraces = "t.jsonl"\n')
-    out = run_cli("gate", "-c", "p.toml", "--no-history").out
+    out = run_cli("gate", "--full", "-c", "p.toml", "--no-history").out
     assert "  40 questions: a regression gate needs at least 100 [RW-W15]\n" in out
 
 

@@ -3,11 +3,10 @@
 import argparse
 from collections.abc import Iterable, Sequence
 
+from ragworthy.cli.beginning import demo_flags, init_flags
 from ragworthy.cli.driving import experiments, model_flags, run_flags
 from ragworthy.cli.earlier import kept_runs, no_history
 from ragworthy.cli.flags import (
-    Parser,
-    command,
     common,
     count,
     imported,
@@ -18,7 +17,9 @@ from ragworthy.cli.flags import (
     shown,
     whole,
 )
+from ragworthy.cli.parser import Parser, command
 from ragworthy.cli.rolling import mirror_flags, rollouts
+from ragworthy.cli.viewing import view_flags
 from ragworthy.cli.watching import monitor_flags
 from ragworthy.names import DEFAULT_K, DEFAULT_MODEL, RETRIEVAL_K, VERSION
 from ragworthy.suites import SUITES
@@ -39,15 +40,12 @@ def parser(words: Sequence[str] = ()) -> argparse.ArgumentParser:
         SUITES.also(words[1:2])
         scored_suites = words[1:2] if words[1] in SUITES else SUITES
     top: argparse.ArgumentParser = Parser(prog="ragworthy", description=DESCRIPTION, epilog=EPILOG)
-    top.add_argument("--version", action="version", version=f"ragworthy {VERSION}")
+    top.add_argument("--version", action="version", version=f"ragworthy {VERSION}", help="the version")
     commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
 
-    _init(command(commands, "init", "a policy for your files, or an example to start from", "start:init"))
+    init_flags(command(commands, "init", "a policy for your files, or an example to start from", "start:init"))
 
-    one = command(commands, "demo", "the whole job on the bundled example", "start:demo")
-    one.add_argument("--out", default="demo-out", metavar="DIR", help="where the files go (default: demo-out)")
-    one.add_argument("--recorded", action="store_true", help="only the recorded runs: no index, no pipeline")
-    quiet(one)
+    demo_flags(command(commands, "demo", "see it work: a release, a defect, a new index, a report", "demo:demo"))
 
     one = command(commands, "gate", "run every suite of the policy: one verdict", "gate:gate")
     one.add_argument(
@@ -74,6 +72,7 @@ def parser(words: Sequence[str] = ()) -> argparse.ArgumentParser:
         commands, "show", "one question with everything known of it: expected, answered, texts, why", "show:show"
     )
     shown(one, words if words[:1] == ("show",) else ())
+    _report(command(commands, "report", "the page of an earlier run, or its report again", "report:report"))
 
     run_flags(command(commands, "run", "drive a pipeline over a gold set; resumable", "experiment:run"))
     experiments(command(commands, "experiment", "drive it in seeds, jitters, knobs and loads", None))
@@ -82,6 +81,10 @@ def parser(words: Sequence[str] = ()) -> argparse.ArgumentParser:
     _retrieve(command(commands, "retrieve", "traces for every paraphrase and seed of a gold set", "index:retrieve"))
 
     kept_runs(command(commands, "history", "earlier runs: list, compare over time, bless, export", None))
+
+    view_flags(
+        command(commands, "view", "the history in a browser: runs, trends, comparisons, the rollout", "view:view")
+    )
 
     mirror_flags(
         command(commands, "mirror", "ask the shadow a share of the live questions, and compare", "mirror:mirror")
@@ -95,9 +98,12 @@ def parser(words: Sequence[str] = ()) -> argparse.ArgumentParser:
 
     _exchange(commands, words)
 
-    one = command(commands, "explain", "definitions of metrics, codes and file formats", "explain:explain")
-    topics = "METRIC|CODE|CAUSE|packs|pack NAME|schema NAME|definition|map NAME"
-    one.add_argument("topic", nargs="*", metavar=topics, help="what to explain")
+    one = command(
+        commands, "explain", "what a metric, a label, a word or a code means, with an example", "explain:explain"
+    )
+    one.add_argument("topic", nargs="*", metavar="WORD",
+                     help="a metric, label, verdict, stage, cause, code or term; or packs, pack NAME, schema NAME, "
+                          "definition, prompt, map NAME (default: list them)")  # fmt: skip
     plugin(one)
 
     one = command(commands, "doctor", "what these files can and cannot show, and why", "explain:doctor")
@@ -107,8 +113,11 @@ def parser(words: Sequence[str] = ()) -> argparse.ArgumentParser:
     one.add_argument("--trace", metavar="FILE", help="the traces")
     one.add_argument("--corpus", metavar="FILE", help="chunk texts")
 
+    one = command(commands, "help", "what a command does and takes", "front:help_of")
+    one.add_argument("topic", nargs="*", metavar="COMMAND", help="the command, e.g. score answers")
+
     one = command(commands, "completion", "print a completion script for your shell", "explain:completion")
-    one.add_argument("shell", choices=("bash", "zsh", "tcsh"), help="the shell")
+    one.add_argument("shell", choices=("bash", "zsh", "tcsh", "fish", "powershell"), help="the shell")
     return top
 
 
@@ -169,32 +178,20 @@ def _compare(one: argparse.ArgumentParser) -> None:
     quiet(one)
 
 
-def _init(one: argparse.ArgumentParser) -> None:
-    one.add_argument("folder", nargs="?", default=".", metavar="DIR", help="where (default: here)")
-    one.add_argument(
-        "--suite", choices=tuple(SUITES), metavar="SUITE", help="the suite, where the files do not show it"
-    )
-    files = (
-        ("gold", "your gold set: the policy is filled in with what it and the traces show"),
-        ("trace", "traces of your pipeline"),
-        ("runs", "runs of an experiment (stability, latency)"),
-        ("questions", "questions with structured answers"),
-        ("outputs", "what the model wrote for them"),
-        ("provenance", "how the outputs were made"),
-        ("pairs", "votes of two validators"),
-        ("corpus", "the index or its chunks"),
-    )
-    for name, said in files:
-        one.add_argument(f"--{name}", metavar="DIR|FILE" if name == "corpus" else "FILE", help=said)
-    one.add_argument("--adapter", choices=("python", "http", "command", "langchain", "llamaindex", "haystack"),
-                     help="a stub that connects your pipeline to 'ragworthy run'")  # fmt: skip
+def _report(one: argparse.ArgumentParser) -> None:
+    one.add_argument("run", metavar="RUN", help="a JSON report, a receipt, history:ID, history:NAME or commit:SHA")
+    one.add_argument("-o", "--output", action="append", required=True, metavar="FILE",
+                     help="where it goes (repeatable); format by suffix: .html .md .json .xml .txt")  # fmt: skip
+    one.add_argument("--store", metavar="URL|FILE", help="where the history is kept (also: RAGWORTHY_STORE)")
+    one.add_argument("-c", "--config", metavar="FILE", help="the policy that says where the history is kept")
 
 
 def _gold(group: argparse.ArgumentParser) -> None:
     verbs = group.add_subparsers(dest="verb", metavar="VERB", required=True)
     one = command(verbs, "lint", "what is wrong or doubtful about a gold set", "gold:lint")
-    one.add_argument("gold", metavar="GOLD", help="the gold set")
-    one.add_argument("--format", choices=("text", "json", "sarif"), default="text", help="format of stdout")
+    one.add_argument("gold", nargs="+", metavar="GOLD", help="the gold set; several are looked at one after another")
+    one.add_argument("--format", choices=("text", "json", "sarif", "github"),
+                     help="format (default: by the suffix of -o, .json or .sarif, else text)")  # fmt: skip
     one.add_argument("--short-substr", choices=("reject", "word"), default="word", help="entries under 5 characters")
     one.add_argument("--corpus", metavar="DIR|FILE", help="the index or its chunks: are ids and evidence in it?")
     one.add_argument("--definition", metavar="FILE", help="what a structured answer looks like (default: bundled)")

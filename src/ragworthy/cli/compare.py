@@ -5,6 +5,7 @@ from pathlib import Path
 
 from ragworthy.cli.outputs import keep_inputs
 from ragworthy.cli.say import print, show
+from ragworthy.cli.screen import screen
 from ragworthy.comparing.compare import Asked, compared
 from ragworthy.comparing.result import Comparison, form_of
 from ragworthy.comparing.sides import Given
@@ -26,6 +27,8 @@ def compare(given: argparse.Namespace) -> int:
         write_whole(Path(name), found.render(form_of(Path(name)), full=True).encode())
     if given.quiet and given.format == "text":
         print(last_line(found.report))
+    elif given.format == "text":
+        show(found.text(full=given.all, screen=screen(given, full=True)))
     else:
         show(found.render(given.format, full=given.all))
     return found.exit_code

@@ -10,15 +10,15 @@ from typing import Any
 
 from ragworthy.adapters.replies import Rules
 from ragworthy.adapters.replies import rules as rules_of
+from ragworthy.cli.naming import policy_of
 from ragworthy.cli.outputs import keep_inputs
 from ragworthy.cli.say import print, show
-from ragworthy.errors import RagworthyError, usage_error
+from ragworthy.errors import usage_error
 from ragworthy.gold.following import UNNAMED
-from ragworthy.load.checker import load_toml
 from ragworthy.load.sources import open_source
 from ragworthy.names import Exit
 from ragworthy.policy.declare import REFUSALS
-from ragworthy.policy.read import find_policy, load_policy
+from ragworthy.policy.read import load_policy
 from ragworthy.policy.sections import check_settings
 from ragworthy.report.show import counted, plural
 from ragworthy.runner import run as running
@@ -111,7 +111,7 @@ def next_of(given: argparse.Namespace) -> str:
     from ragworthy.gold.commands import suite_of
     from ragworthy.gold.following import flags, items_of
 
-    policy = None if _refusals(given) else policy_of(given, traces(given))
+    policy = None if _refusals(given) else policy_of(given.config, traces(given))
     if policy is not None:
         return f"{_GATE} -c {shlex.quote(policy)}"
     source = open_source("gold", Path(given.gold))
@@ -121,22 +121,6 @@ def next_of(given: argparse.Namespace) -> str:
     if scheme == "builtin":
         more = more.replace(UNNAMED, shlex.quote(index))
     return next_line(suite, given.gold, traces(given), "--trace") + more + _refusals(given, policy=True)
-
-
-def policy_of(given: argparse.Namespace, made: Path) -> str | None:
-    """The policy that names what a run wrote: the one that is given, else the one that `gate` would find."""
-    try:
-        path = find_policy(given.config)
-        return str(path) if _names(load_toml(path), path.parent, made.resolve()) else None
-    except RagworthyError:
-        return None
-
-
-def _names(value: Any, folder: Path, file: Path) -> bool:
-    """Whether a table names a file, from its folder; nothing of it is run."""
-    if isinstance(value, dict | list):
-        return any(_names(one, folder, file) for one in (value.values() if isinstance(value, dict) else value))
-    return isinstance(value, str) and Path(value).suffix == file.suffix and (folder / value).resolve() == file
 
 
 def _refusals(given: argparse.Namespace, *, policy: bool = False) -> str:

@@ -2,7 +2,8 @@
 
 import argparse
 
-from ragworthy.cli.flags import SEVERAL, above_zero, command, count, quiet, whole
+from ragworthy.cli.flags import SEVERAL, above_zero, count, quiet, whole
+from ragworthy.cli.parser import command
 from ragworthy.policy.declare import REFUSAL_PACK, REFUSAL_PATTERN, REFUSAL_START, REFUSED
 
 TARGET = "module:callable, file.py:callable, http(s)://…, cmd:COMMAND, replay:FILE or builtin:INDEX"

@@ -2,7 +2,8 @@
 
 import argparse
 
-from ragworthy.cli.flags import command, quiet, whole
+from ragworthy.cli.flags import quiet, whole
+from ragworthy.cli.parser import command
 
 
 def kept_runs(group: argparse.ArgumentParser) -> None:
@@ -26,7 +27,7 @@ def kept_runs(group: argparse.ArgumentParser) -> None:
     one = command(verbs, "show", "one run: numbers, attempts, who signed; or its report again", "history:shown")
     _run(one)
     one.add_argument("-o", "--output", action="append", default=[], metavar="FILE",
-                     help="write its report again (.json .md .xml .txt), or its receipt (receipt.json)")  # fmt: skip
+                     help="write its report (.html .json .md .xml .txt), or its receipt (receipt.json)")  # fmt: skip
     _form(one)
     _no_color(one)
     store(one)

@@ -28,6 +28,7 @@ from ragworthy.runner.plan import Plan
 from ragworthy.runner.questions import questions_in
 from ragworthy.runner.results import kept
 from ragworthy.runner.run import HowMany
+from ragworthy.safe import shell
 
 if TYPE_CHECKING:
     from ragworthy.experiments.tune import Tuned
@@ -306,6 +307,9 @@ def tune(given: argparse.Namespace) -> int:
     )
     if not given.quiet:
         _tell(made, out)
+        files = {"--pipeline": out / NAME, "--gold": out / tuning.SCORED, "--out": out / "run"}
+        words = [word for flag, path in files.items() for word in (flag, str(path))]
+        print(f"next: {shell(['ragworthy', 'run', '--target', f'builtin:{given.index}', *words])}")
     print(f"threshold {made.chosen.threshold:.6f}: {out / NAME} (exit {int(Exit.SHIP)})")
     return int(Exit.SHIP)
 

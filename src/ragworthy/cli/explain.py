@@ -3,17 +3,19 @@
 import argparse
 import inspect
 import json
+import textwrap
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ragworthy.cli.causes import CAUSES
+from ragworthy import glossary
+from ragworthy.cli import layout
 from ragworthy.cli.say import print, show
 from ragworthy.codes import CATALOGUE
 from ragworthy.errors import missing_extra, usage_error
 from ragworthy.metrics.aliases import ALIASES, FAMILIES, folded
 from ragworthy.metrics.registry import Metric, all_metrics
-from ragworthy.names import Cause, Exit
+from ragworthy.names import DEFAULT_K, Exit
 
 if TYPE_CHECKING:
     from ragworthy.policy.packs import Pack
@@ -34,6 +36,7 @@ def _explain(topic: list[str]) -> int:
         for metric in all_metrics().values():
             print(f"{metric.id + ('@k' if metric.at_k else ''):<26} {metric.definition}")
         print()
+        show("\n".join(_kinds()) + "\n\n")
         print(f"{len(CATALOGUE)} codes, from RW-F01 to RW-X70: ragworthy explain CODE")
         print(f"file formats: ragworthy explain schema {' | '.join(formats())}")
         print("what a structured answer looks like: ragworthy explain definition")
@@ -45,11 +48,8 @@ def _explain(topic: list[str]) -> int:
     elif topic[0] == "packs" or topic[:-1] == ["pack"]:
         _packs(topic[1:])
     elif code := _code(topic[0]):
-        entry = CATALOGUE[code]
-        show(f"{code} {entry.name}\n  {entry.means}\n  {entry.do}\n")
-    elif topic[0] in CAUSES:
-        means, do = CAUSES[Cause(topic[0])]
-        show(f"{topic[0]}\n  {means}\n  {do}\n")
+        entry, words = CATALOGUE[code], map(_entry, glossary.find(topic[0]))
+        show("\n\n".join([*words, f"{code} {entry.name}\n  {entry.means}\n  {entry.do}"]) + "\n")
     elif topic[0] == "map":
         _map(topic[1:])
     elif topic[0] == "definition":
@@ -61,7 +61,8 @@ def _explain(topic: list[str]) -> int:
 
         show(bundled_text())
     else:
-        show("\n\n".join([*map(_metric, _find(topic[0])), *_named_too(topic[0])]) + "\n")
+        word = " ".join(topic)
+        show("\n\n".join([*map(_metric, _find(word)), *map(_entry, glossary.find(word)), *_named_too(word)]) + "\n")
     return int(Exit.SHIP)
 
 
@@ -148,11 +149,48 @@ def _find(name: str) -> list[Metric]:
     begins = next((ids for family, ids in FAMILIES.items() if folded(family) == folded(name)), None)
     if not found and begins is not None:
         return [metric for key, metric in all_metrics().items() if key.startswith(begins)]
-    if not found and not _named_too(name):
-        from ragworthy.policy.gate_checks import unknown_metric
-
-        raise usage_error(f"{unknown_metric(name)}, and no code either")
+    if not found and not glossary.find(name) and not _named_too(name):
+        raise usage_error(_unknown(name))
     return found
+
+
+def _unknown(name: str) -> str:
+    """The message for what nothing explains, with the closest names."""
+    from ragworthy.load.checker import closest
+    from ragworthy.metrics import registry
+    from ragworthy.policy.packs import pack_names
+
+    several = [one.id for one in registry.meant(name, default_k=DEFAULT_K)]
+    if len(several) > 1:
+        return f'expected one metric ({" or ".join(several)}), got "{name}"'
+    every = (*registry.every_name(), *glossary.names(), *CATALOGUE, *pack_names())
+    known = {glossary.folded(one): one for one in every}
+    close = [known[one] for one in closest(glossary.folded(name), known, n=3, cutoff=0.6)]
+    hint = f" (did you mean {' or '.join(close)}?)" if close else ""
+    return f'expected a metric, a word of reports or a code, got "{name}"{hint}'
+
+
+def _kinds() -> list[str]:
+    """The words that are explained, by kind."""
+    lines = []
+    for kind in glossary.Kind:
+        words = ", ".join(one.name for one in glossary.ENTRIES if one.kind is kind)
+        lines += textwrap.wrap(f"{kind.value}: {words}", layout.width(), subsequent_indent="  ", break_on_hyphens=False)
+    return lines
+
+
+def _entry(one: glossary.Entry) -> str:
+    """A word with its example, as wide as the terminal."""
+    told = {"example": one.example, "do": one.do, "see": ", ".join(one.see), "also": ", ".join(glossary.others(one))}
+    lines = [f"{one.name}  ({one.kind.value})", *_wrapped("  ", one.means)]
+    lines += [line for name, text in told.items() if text for line in _wrapped(f"  {name:<9}", text)]
+    return "\n".join(lines)
+
+
+def _wrapped(head: str, text: str) -> list[str]:
+    """A text behind a heading, with a hanging indent."""
+    width = layout.width()
+    return textwrap.wrap(text, width, initial_indent=head, subsequent_indent=" " * len(head), break_on_hyphens=False)
 
 
 def _metric(metric: Metric) -> str:

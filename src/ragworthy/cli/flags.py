@@ -4,40 +4,15 @@ Imports nothing heavier than the argument parser.
 """
 
 import argparse
-import sys
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ragworthy.comparison.likeness import HELD
 from ragworthy.policy.declare import Declared
-from ragworthy.safe import terminal
 
 if TYPE_CHECKING:
     from ragworthy.adapters.model import Adapter
-
-
-class Parser(argparse.ArgumentParser):
-    """The argument parser; what it says of an argument cannot steer the terminal."""
-
-    def error(self, message: str) -> NoReturn:
-        """Say what is wrong, and end."""
-        super().error(terminal(message))
-
-    def _print_message(self, message: str, file: Any = None) -> None:
-        """Help and version: a disk that is full is an error, which the usual parser would hide."""
-        if message:
-            (file or sys.stderr).write(message)
-
-
-def command(
-    group: "argparse._SubParsersAction[argparse.ArgumentParser]", name: str, summary: str, run: str | None
-) -> argparse.ArgumentParser:
-    sentence = summary[:1].upper() + summary[1:] + ("" if summary.endswith("?") else ".")
-    made = group.add_parser(name, help=summary, description=sentence, allow_abbrev=False)
-    if run is not None:
-        made.set_defaults(handler=run)
-    return made
 
 
 def quiet(one: argparse.ArgumentParser) -> None:
@@ -47,11 +22,15 @@ def quiet(one: argparse.ArgumentParser) -> None:
 
 def common(one: argparse.ArgumentParser, *, receipt: bool = True) -> None:
     quiet(one)
-    suffixes = ".json .md .xml .txt .jsonl .parquet .csv"
+    suffixes = ".html .json .md .xml .txt .jsonl .parquet .csv"
     one.add_argument("-o", "--output", action="append", default=[], metavar="FILE",
                      help=f"write a report (repeatable); format by suffix: {suffixes}")  # fmt: skip
     one.add_argument("--format", choices=FORMATS, default="text", help="format of stdout")
-    one.add_argument("--full", action="store_true", help="as text, with what this evidence cannot show")
+    one.add_argument(
+        "--full",
+        action="store_true",
+        help="the whole text report: all numbers and notes, and what this evidence cannot show",
+    )
     one.add_argument("--rows", metavar="FILE", help="write every row (.jsonl, .parquet or .csv)")
     if receipt:
         one.add_argument("--receipt", metavar="FILE", help="write the receipt here")
@@ -74,7 +53,7 @@ class Formats(tuple[str, ...]):
         return any(one.name == name for one in installed(REPORTS))
 
 
-FORMATS = Formats(("text", "json", "compact", "markdown", "junit"))
+FORMATS = Formats(("text", "json", "compact", "markdown", "junit", "github", "gitlab"))
 
 
 def plugin(one: argparse.ArgumentParser) -> None:

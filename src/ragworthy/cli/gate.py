@@ -7,7 +7,8 @@ from pathlib import Path
 
 from ragworthy import flow
 from ragworthy.cli.keep import Keeper, baseline_file, blessed_of, commit_for, eval_outputs, home_of_policy
-from ragworthy.cli.outputs import finish, options
+from ragworthy.cli.outputs import Kept, finish, options
+from ragworthy.cli.pages import OwnPage
 from ragworthy.cli.say import print
 from ragworthy.errors import usage_error
 from ragworthy.files import check_inside, check_ours
@@ -36,7 +37,8 @@ def gate(given: argparse.Namespace) -> int:
     receipt = Path(given.receipt) if given.receipt else _own_receipt(path)
     commit = commit_for(given, policy)
     requests = [request._replace(commit=commit) for request in requests]
-    return finish(given, requests, receipt, Keeper(given, policy, commit), eval_outputs(policy, given))
+    kept = Kept(Keeper(given, policy, commit), eval_outputs(policy, given), OwnPage(given, policy))
+    return finish(given, requests, receipt, kept)
 
 
 def _own_receipt(policy: Path) -> Path:

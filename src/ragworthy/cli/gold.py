@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ragworthy.cli.naming import policy_of
 from ragworthy.cli.outputs import keep_inputs
 from ragworthy.cli.say import print, show
 from ragworthy.codes import CATALOGUE
@@ -14,14 +15,14 @@ from ragworthy.corpus.binding import HOW
 from ragworthy.errors import usage_error
 from ragworthy.files import write_whole
 from ragworthy.gold import commands, lint_text
-from ragworthy.gold import lint as rules
+from ragworthy.gold.sarif import sarif
 from ragworthy.load.foreign import check, elsewhere
 from ragworthy.load.lock import load_lock, lock_path
 from ragworthy.load.questions import BrokenArray
 from ragworthy.load.sources import open_source
 from ragworthy.names import VERSION, Exit
 from ragworthy.report.show import plural
-from ragworthy.safe import json_text, terminal
+from ragworthy.safe import json_text, shell, terminal
 from ragworthy.text import clip
 
 if TYPE_CHECKING:
@@ -29,33 +30,65 @@ if TYPE_CHECKING:
 
 _SHOWN = 50
 _EXAMPLES = 3
+SIGNED = ("--signer", "YOUR NAME", "--reason", "first set")
+"""What a person has to put in."""
 LONGEST_LABEL = 60
 """So many characters the name of a version may have: it stands in tables."""
 
 
 def lint(given: argparse.Namespace) -> int:
     """Print what is wrong or doubtful; exit 1 when there is an error."""
-    try:
-        corpus, definition = (Path(one) if one else None for one in (given.corpus, given.definition))
-        short_words = given.short_substr == "word"
-        linted = lint_text.linted(Path(given.gold), corpus=corpus, definition=definition, short_words=short_words)
-    except BrokenArray as error:
-        source = open_source("gold", given.gold)
-        if elsewhere(source, "lint") is not None:
-            check(source, "Gold", strict=False)
-        linted = commands.Linted(commands.unreadable(error.problems), 0, given.gold)
-    if given.format == "sarif":
-        text = json_text(rules.sarif(linted.findings, linted.label, VERSION))
-    elif given.format == "json":
-        text = json_text(_as_json(linted))
+    form = given.format or _BY_SUFFIX.get(Path(given.output or "").suffix, "text")
+    if form == "json" and len(given.gold) > 1:
+        raise usage_error(f"--format json: expected one gold set, got {len(given.gold)}")
+    several = [_linted(name, given) for name in given.gold]
+    if form == "sarif":
+        text = json_text(sarif(several, VERSION))
+    elif form == "json":
+        text = json_text(_as_json(several[0]))
+    elif form == "github":
+        from ragworthy.cli.placing import annotated
+
+        text = annotated([finding for linted in several for finding in linted.findings])
     else:
-        text = "\n".join(map(terminal, lint_text.lines(linted))) + "\n"
+        text = "".join("\n".join(map(terminal, _told(one, given))) + "\n" for one in several)
     if given.output:
-        keep_inputs([given.output], [given.gold, given.corpus, given.definition])
+        keep_inputs([given.output], [*given.gold, given.corpus, given.definition])
         write_whole(Path(given.output), text.encode())
     else:
         show(text)
-    return int(Exit.NO_SHIP if linted.errors else Exit.SHIP)
+    return int(Exit.NO_SHIP if any(linted.errors for linted in several) else Exit.SHIP)
+
+
+_BY_SUFFIX = {".json": "json", ".sarif": "sarif"}
+
+
+def _linted(name: str, given: argparse.Namespace) -> commands.Linted:
+    corpus, definition = (Path(one) if one else None for one in (given.corpus, given.definition))
+    short_words = given.short_substr == "word"
+    try:
+        return lint_text.linted(Path(name), corpus=corpus, definition=definition, short_words=short_words)
+    except BrokenArray as error:
+        source = open_source("gold", name)
+        if elsewhere(source, "lint") is not None:
+            check(source, "Gold", strict=False)
+        return commands.Linted(commands.unreadable(error.problems), 0, name)
+
+
+def _told(linted: commands.Linted, given: argparse.Namespace) -> list[str]:
+    """The findings of one set as text, with the next command before the last line; a file has no next command."""
+    *told, last = lint_text.lines(linted)
+    return [*told, *([] if given.output else [f"next: {shell(_after(linted))}"]), last]
+
+
+def _after(linted: commands.Linted) -> list[str]:
+    """What to do next: look at the first error, else seal the set, or see that it is still the sealed one."""
+    errors = [finding.problem.code for finding in linted.findings if finding.level == "error"]
+    if errors:
+        return ["ragworthy", "explain", errors[0]]
+    if lock_path(Path(linted.label)).exists():
+        return ["ragworthy", "gold", "verify", linted.label]
+    return ["ragworthy", "gold", "freeze", linted.label, *SIGNED]
 
 
 def _as_json(linted: commands.Linted) -> dict[str, object]:
@@ -183,7 +216,16 @@ def freeze(given: argparse.Namespace) -> int:
     print(f"lock: {sealed['path']}")
     for weights in kept:
         print(f"weights: {weights}")
+    print(f"next: {shell(_frozen(given, path))}")
     return int(Exit.SHIP)
+
+
+def _frozen(given: argparse.Namespace, path: Path) -> list[str]:
+    """What to do with a sealed set: hold a run against it, where a policy names it, else look at its seal."""
+    policy = policy_of(given.config, path)
+    if policy is not None:
+        return ["ragworthy", "gate", "-c", policy]
+    return ["ragworthy", "gold", "verify", given.gold, *(["--lock", given.lock] if given.lock else [])]
 
 
 def _label(text: str) -> str:

@@ -2,7 +2,7 @@
 
 import argparse
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,12 +15,10 @@ from ragworthy.files import read_bytes, write_whole
 from ragworthy.history import Run, keeping
 from ragworthy.history.commit import commit_of
 from ragworthy.history.exporting import told
-from ragworthy.history.home import as_baseline, check_replaced, home_of, opened
-from ragworthy.history.sealing import last_of, sealed
+from ragworthy.history.home import home_of, opened
 from ragworthy.history.taken import was_checked
 from ragworthy.load.baseline import check_report as check_numbers
 from ragworthy.names import DEFAULT_K, Exit
-from ragworthy.policy.kept import BLESSED, blessed_path, is_name
 from ragworthy.proof.consistent import check_receipt, check_report, commit_in
 from ragworthy.report import receipt as receipt_form
 from ragworthy.report.made import lines as made_lines
@@ -138,7 +136,7 @@ def _write(path: Path, report: dict[str, Any], receipt: bytes | None) -> None:
         return
     form = form_of(path)
     if form == "rows":
-        raise usage_error(f"{path}: expected .json .md .xml or .txt; 'history export --rows' writes rows")
+        raise usage_error(f"{path}: expected .html .json .md .xml or .txt; 'history export --rows' writes rows")
     write_whole(path, flow.render(report, form).encode())
 
 
@@ -151,6 +149,8 @@ def _around(store: "Store", run: Run) -> dict[str, Any]:
 
 
 def _about(store: "Store", run: Run) -> list[str]:
+    from ragworthy.history.baselines import flip_lines
+
     attempts = store.attempts_with(run.id)
     nth = next((one.number for one in attempts if one.run == run.id), 0)
     hashed = f"sha256 {run.gold_sha256[:SHOWN]}" if run.gold_sha256 else "none"
@@ -164,7 +164,7 @@ def _about(store: "Store", run: Run) -> list[str]:
     for one in store.blessings():
         if one.run == run.id:
             lines.append(f"blessed as {one.name}: {one.at}, by {one.by}: {one.reason}")
-            lines += [f"  changes from run to run: {text}" for text in _flips(one.flips)]
+            lines += [f"  changes from run to run: {text}" for text in flip_lines(one.flips)]
     lines += [f"signed ({one.what}): {one.by}" for one in store.signatures(run.id) if one.what == "gold"]
     return lines
 
@@ -181,65 +181,22 @@ def _number(name: str, one: dict[str, Any]) -> tuple[str, ...]:
 
 def bless(given: argparse.Namespace) -> int:
     """Make a run a baseline; the only way to change one."""
-    from ragworthy.history.blessing import ground
+    from ragworthy.history import baselines
 
-    for flag, text in (("--by", given.by), ("--reason", given.reason)):
-        if not text.strip():
-            raise usage_error(f"{flag}: expected a text, got nothing")
-    if not is_name(given.name):
-        raise usage_error(f"--name: expected letters, digits, '.', '_' and '-', got {given.name[:60]}")
-    home, store = home_of(given.config), opened(given.store, given.config)
-    run = store.find(given.run)
-    if wrong := store.check_blessed(run.id):
-        raise data_error("RW-R07", wrong[0], where=str(store.place))
-    found = ground(store, run, single=given.single, errors=given.errors)
-    before = store.baseline(given.name)
-    if before is not None and before.run == run.id:
-        raise usage_error(f"{given.name} is {run.id} already", code="RW-H13")
-    path = _baseline_file(home.baseline, given.name, home.folder)
-    told = {"name": given.name, "by": given.by.strip(), "reason": given.reason.strip()}
-    if home.eval is not None:
-        lines = keeping.eval_files(home.policy, home.eval)[-1]
-        previous = last_of(lines)
-        place = keeping.line_place(home.eval)
-        seal = lambda at: sealed(keeping.blessing_of(run.id, at, told, previous))  # noqa: E731
-        made = store.bless(run.id, **told, runs=found.runs, flips=found.flips, line=place, seal=seal)
-        keeping.append(lines, keeping.with_ledger(keeping.blessing_of(run.id, made.at, told, previous), store))
-    else:
-        made = store.bless(run.id, **told, runs=found.runs, flips=found.flips)
-    for line in found.warnings:
+    wish = baselines.Wish(given.run, given.by, given.reason, given.name, given.single, given.errors)
+    baselines.check(wish)  # before a store is opened, or made up to date
+    done = baselines.bless(home_of(given.config), opened(given.store, given.config), wish)
+    made = done.made
+    for line in done.warnings:
         print(f"warning: {line}")
-    if found.accepted:
-        print(f"accepted: {found.accepted}")
-    print(f"blessed: {run.id} is {made.name} now{f', before it was {made.previous}' if made.previous else ''}")
-    if path is not None:
-        write_whole(path, as_baseline(store, run.id, made), renews=True)
-        print(f"wrote: {path}")
-    for text in _flips(made.flips):
+    if done.accepted:
+        print(f"accepted: {done.accepted}")
+    print(f"blessed: {made.run} is {made.name} now{f', before it was {made.previous}' if made.previous else ''}")
+    if done.file is not None:
+        print(f"wrote: {done.file}")
+    for text in baselines.flip_lines(made.flips):
         print(f"changes from run to run: {text}")
     return int(Exit.SHIP)
-
-
-def _flips(shares: Mapping[str, str]) -> Iterator[str]:
-    """How many questions change from run to run, in words."""
-    for name, share in shares.items():
-        part, _, whole = share.partition("/")
-        if int(part):
-            counted = f"{name} in {100 * int(part) / int(whole or 1):.1f} % of the questions"
-            yield f"{counted} ({int(part):,} of {int(whole or 1):,}, two runs at a time)"
-
-
-def _baseline_file(named: str | None, name: str, folder: Path) -> Path | None:
-    """The file that the policy names as its baseline, where it is the one of this name."""
-    if named is None:
-        return None
-    if named.startswith(BLESSED):
-        path = blessed_path(folder, name) if named == f"{BLESSED}{name}" else None
-    else:
-        path = folder / named if name == "main" else None
-    if path is not None:
-        check_replaced(path, folder)
-    return path
 
 
 def prune(given: argparse.Namespace) -> int:

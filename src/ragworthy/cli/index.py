@@ -20,7 +20,7 @@ from ragworthy.index.swap import real
 from ragworthy.names import DEFAULT_K, Exit
 from ragworthy.report.show import plural
 from ragworthy.runner.retrieve import How, measure_for, search, traces, wordings, write_traces
-from ragworthy.safe import json_text
+from ragworthy.safe import json_text, shell
 from ragworthy.text import clip
 
 _SHOWN = 20
@@ -45,6 +45,8 @@ def build(given: argparse.Namespace) -> int:
     print(f"{plural(counts.documents, 'document')}, {plural(counts.chunks, 'chunk')} ({types})")
     print(f"dense model: {model}")
     print(f"index: {given.out} ({manifest.index_hash})")
+    if built.query:
+        print(f"next: {shell(['ragworthy', 'index', 'search', given.out, built.query])}")
     return int(Exit.SHIP)
 
 

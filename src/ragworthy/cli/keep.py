@@ -21,6 +21,7 @@ from ragworthy.proof.stored import counted
 
 if TYPE_CHECKING:
     from ragworthy.history.store import Added, Store
+    from ragworthy.report.html.material import History
     from ragworthy.suites.request import Attempts
 
 
@@ -78,7 +79,7 @@ class Keeper:
     def attempts(self, run: "flow.Run") -> "Attempts | None":
         """Keep the run; how often this was tried, itself included, or None where nobody knows."""
         if not _off(self._given):
-            with _warned():
+            with warned():
                 self._add(run)
         return self._counted
 
@@ -99,12 +100,21 @@ class Keeper:
             print(keeping.line_of(added), file=sys.stderr)
         self._counted = counted(store, added.attempt)
 
+    def told(self, run: "flow.Run") -> "History | None":
+        """What the runs before this one tell; nothing where it was not kept."""
+        if self._kept is not None:
+            from ragworthy.history.course import history_of
+
+            with warned("history: earlier runs are not shown"):
+                return history_of(self._kept[0], run.report, self._kept[1].run)
+        return None
+
     def rest(self, run: "flow.Run", receipt: bytes | None) -> None:
         """Keep the receipt, and write the last report."""
         if self._kept is None:
             return
         store, added = self._kept
-        with _warned():
+        with warned():
             if receipt is not None:
                 store.keep_receipt(added.run, receipt + b"\n")  # as the file has it
             if paths := eval_outputs(self._policy, self._given):
@@ -113,15 +123,16 @@ class Keeper:
 
 
 @contextmanager
-def _warned() -> Iterator[None]:
+def warned(what: str = "history: this run was not kept") -> Iterator[None]:
+    """Whatever goes wrong inside is told on stderr, after what it means."""
     try:
         yield
     except RagworthyError as error:
-        _warn(str(error.problems[0]))
+        _warn(what, str(error.problems[0]))
     except ModuleNotFoundError as error:
-        _warn(f"the package {error.name} is not installed")
-    except Exception as error:  # noqa: BLE001 - a defect of the history is no reason to lose the verdict
-        _warn(f"a defect of ragworthy: {type(error).__name__}: {' '.join(str(error).split())[:200]}")
+        _warn(what, f"the package {error.name} is not installed")
+    except Exception as error:  # noqa: BLE001 - a defect of what stands beside the verdict is no reason to lose it
+        _warn(what, f"a defect of ragworthy: {type(error).__name__}: {' '.join(str(error).split())[:200]}")
 
 
 def _off(given: argparse.Namespace) -> bool:
@@ -129,5 +140,5 @@ def _off(given: argparse.Namespace) -> bool:
     return is_off(given.store) or bool(given.no_history)
 
 
-def _warn(why: str) -> None:
-    print(f"history: this run was not kept: {why}", file=sys.stderr)
+def _warn(what: str, why: str) -> None:
+    print(f"{what}: {why}", file=sys.stderr)

@@ -6,17 +6,22 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
+from itertools import pairwise
 from typing import NoReturn
 
+from ragworthy.cli import layout
 from ragworthy.cli.arguments import parser
-from ragworthy.cli.say import print
+from ragworthy.cli.say import print, show
 from ragworthy.errors import RagworthyError, missing_extra, usage_error
 from ragworthy.files import remembering
 from ragworthy.names import VERSION, Exit
+from ragworthy.safe import SPELLED
 
 PACKAGES = {
     "bm25s": "bm25s",
+    "jinja2": "jinja2",
     "markdown_it": "markdown-it-py",
+    "markupsafe": "markupsafe",
     "msgspec": "msgspec",
     "numpy": "numpy",
     "rapidfuzz": "rapidfuzz",
@@ -38,6 +43,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
             signal.signal(signal.SIGINT, signal.default_int_handler)  # from here on Ctrl-C is answered in words
+        if not words:
+            show(layout.overview(parser(("help",)), layout.width()))
+            return int(Exit.USAGE)  # for a script whose variable is empty, 0 would mean SHIP
         given = parser(tuple(words)).parse_args(words)
         module, _, function = given.handler.partition(":")
         _check_words(words)
@@ -46,6 +54,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except RagworthyError as error:
         for line in error.lines():
             _say(line)
+        if _for_github(words):
+            _annotate(error)
         return int(Exit.USAGE)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -68,6 +78,19 @@ def main(argv: Sequence[str] | None = None) -> int:
         return int(Exit.USAGE)
     except Exception as error:  # noqa: BLE001 - the last line of defence: no traceback reaches a user
         return _defect(error)
+
+
+def _for_github(words: Sequence[str]) -> bool:
+    """Whether GitHub is to show what is wrong beside the lines; the command line itself may be what is wrong."""
+    return "--format=github" in words or ("--format", "github") in pairwise(words)
+
+
+def _annotate(error: RagworthyError) -> None:
+    from ragworthy.cli import placing
+    from ragworthy.cli.say import show
+
+    with suppress(OSError, ValueError):  # as in `_say`
+        show(placing.problems(error), flush=True)
 
 
 def _check_words(words: Sequence[str]) -> None:
@@ -111,7 +134,7 @@ def entry() -> NoReturn:
         if stream is None:  # closed by the caller
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115, PTH123
         elif hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="backslashreplace")
+            stream.reconfigure(errors=SPELLED)
     try:
         code = main()
     except SystemExit as ended:  # --help, --version, and a command line that does not parse

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ragworthy.cli.say import print, show
+from ragworthy.cli.screen import screen
 from ragworthy.errors import UsageError, usage_error
 from ragworthy.files import check_inside, check_ours, check_readable, check_writable, write_whole
 from ragworthy.policy.declare import Declared, Input
@@ -19,6 +20,8 @@ from ragworthy.suites import SUITES
 if TYPE_CHECKING:
     from ragworthy import flow
     from ragworthy.cli.keep import Keeper
+    from ragworthy.cli.pages import OwnPage
+    from ragworthy.report.html.material import History
 
 
 # before anything is scored
@@ -117,24 +120,32 @@ def tell_code(requests: Sequence["flow.Request"]) -> None:
 # scoring and writing
 
 
+class Kept(NamedTuple):
+    """What a gate does besides: it keeps its run, and writes a page where nobody asked for one."""
+
+    keeper: "Keeper"
+    also: Sequence[Path]
+    """What the keeper writes."""
+    page: "OwnPage"
+
+
 def finish(
     given: argparse.Namespace,
     requests: Sequence["flow.Request"],
     receipt: Path | None,
-    keep: "Keeper | None" = None,
-    also: Sequence[Path] = (),
+    kept: Kept | None = None,
+    following: str = "",
 ) -> int:
-    """Score, keep the run, write every file that was asked for, print. `also` is what `keep` writes."""
+    """Score, keep the run, write every file that was asked for, print. `following` is the next command if it ships."""
     from ragworthy import flow
 
-    besides = [one.name for request in requests for one in _besides(request)]
-    signed = [f"{receipt}.sig"] if receipt and given.sign else []
-    proof = [str(receipt) if receipt else None, *signed, given.bundle]
-    outputs = [*given.output, given.rows, *proof, *besides, *map(str, also)]
+    outputs = _outputs(given, requests, receipt, kept)
     if any(outputs):
         guard(given, requests, outputs)
+    if kept is not None:
+        outputs += kept.page.check(requests, outputs)
     run = flow.score_all(requests, _progress() if sys.stderr.isatty() and not given.quiet else None)
-    if keep is not None and (attempts := keep.attempts(run)) is not None:
+    if kept is not None and (attempts := kept.keeper.attempts(run)) is not None:
         requests, run = [one._replace(attempts=attempts) for one in requests], flow.with_attempts(run, attempts)
     made = None
     root = receipt.parent if receipt is not None else Path(given.bundle).parent if given.bundle else None
@@ -145,9 +156,24 @@ def finish(
     _write_besides(requests, run)
     if made is not None:
         _prove(given, run, requests, receipt, made)
-    if keep is not None:
-        keep.rest(run, made)
-    return publish(given, run, (receipt, made) if receipt is not None and made is not None else None)
+    history: History | None = None
+    if kept is not None:
+        kept.keeper.rest(run, made)
+        history = kept.keeper.told(run) if any(name and Path(name).suffix == ".html" for name in outputs) else None
+        kept.page.write(run, history)
+    written = Written([name for name in dict.fromkeys(outputs) if name], history)
+    proof = (receipt, made) if receipt is not None and made is not None else None
+    return publish(given, run, proof, written, following)
+
+
+def _outputs(
+    given: argparse.Namespace, requests: Sequence["flow.Request"], receipt: Path | None, kept: Kept | None
+) -> list[str | None]:
+    """Every file that is written."""
+    besides = [one.name for request in requests for one in _besides(request)]
+    signed = [f"{receipt}.sig"] if receipt and given.sign else []
+    proof = [str(receipt) if receipt else None, *signed, given.bundle]
+    return [*given.output, given.rows, *proof, *besides, *map(str, kept.also if kept is not None else ())]
 
 
 def _prove(
@@ -165,41 +191,84 @@ def _prove(
         bundle.write(Path(given.bundle), made, run, requests, key)
 
 
-def publish(given: argparse.Namespace, run: "flow.Run", receipt: tuple[Path, bytes] | None = None) -> int:
+class Written(NamedTuple):
+    """What is written, as the report on the screen names it."""
+
+    names: Sequence[str]
+    """Every file."""
+    history: "History | None" = None
+    """What earlier runs tell, for pages."""
+
+
+def publish(
+    given: argparse.Namespace,
+    run: "flow.Run",
+    receipt: tuple[Path, bytes] | None = None,
+    written: "Written | None" = None,
+    following: str = "",
+) -> int:
     """Write the reports, rows and receipt that were asked for, and print the report."""
     from ragworthy import flow
 
     report = run.report
-    for name in (*given.output, *([given.rows] if given.rows else [])):
-        flow.write(Path(name), run)
+    asked = [*given.output, *([given.rows] if given.rows else [])]
+    written = written or Written(asked)
+    for name in asked:
+        flow.write(Path(name), run, written.history)
     if receipt is not None:
         from ragworthy.report import receipt as form
 
         form.write(*receipt)
     _summary(report)
-    if given.quiet and given.format == "text":  # another format is asked for by whoever reads it
-        print(f"verdict: {report['verdict']} (exit {report['exit_code']})")
-    else:
-        show(flow.render(report, given.format, colour=coloured(given), full=given.full))
+    text = _printed(given, report, written.names)
+    ships = report["exit_code"] == 0 and given.format == "text" and not given.quiet
+    show(_with_next(text, following) if following and ships else text)
     return int(report["exit_code"])
+
+
+def _with_next(text: str, following: str) -> str:
+    """A report with the next command; its last line stays the verdict.
+
+    >>> _with_next("a\\nverdict\\n", "ragworthy gate")
+    'a\\nnext: ragworthy gate\\nverdict\\n'
+    """
+    head, _, last = text.rstrip("\n").rpartition("\n")
+    return f"{head}\nnext: {following}\n{last}\n"
+
+
+def _printed(given: argparse.Namespace, report: dict[str, Any], written: Sequence[str]) -> str:
+    """The report as stdout gets it."""
+    from ragworthy import flow
+
+    if given.format in ("github", "gitlab"):
+        from ragworthy.cli import placing
+
+        return placing.render(report, given.format)
+    if given.format != "text":  # another format is asked for by whoever reads it
+        return flow.render(report, given.format)
+    if given.quiet:
+        from ragworthy.report.last import verdict_line
+
+        return verdict_line(report, screen(given, full=True)) + "\n"
+    if given.full:
+        return flow.render(report, "text", screen(given, full=True))
+    from ragworthy.report.short import Around
+
+    return flow.short(report, screen(given), Around(written=written, last=screen(given, full=True)))
 
 
 def _summary(report: dict[str, Any]) -> None:
     """Add the Markdown report to the job summary of GitHub Actions."""
-    from ragworthy import flow
-
     target = os.environ.get("GITHUB_STEP_SUMMARY")
     if target:
+        from ragworthy.flow import voice_of
+        from ragworthy.report import markdown
+
         try:
             with Path(target).open("a", encoding="utf-8") as file:
-                file.write(flow.render(report, "markdown"))
+                file.write(markdown.render(report, voice_of, limit=markdown.SUMMARY - file.tell()))
         except OSError as error:
             print(f"$GITHUB_STEP_SUMMARY: cannot be written: {error.strerror}", file=sys.stderr)
-
-
-def coloured(given: argparse.Namespace) -> bool:
-    """Whether stdout gets colours."""
-    return sys.stdout.isatty() and not given.no_color and not os.environ.get("NO_COLOR")
 
 
 def _progress() -> "flow.Progress":

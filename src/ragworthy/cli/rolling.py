@@ -3,7 +3,8 @@
 import argparse
 
 from ragworthy.cli.driving import TARGET, seconds
-from ragworthy.cli.flags import SEVERAL, command, count, jobs, number, quiet, whole
+from ragworthy.cli.flags import SEVERAL, count, jobs, number, quiet, whole
+from ragworthy.cli.parser import command
 
 LEDGER = ".ragworthy/rollout.jsonl"
 
@@ -20,7 +21,7 @@ def rollouts(group: argparse.ArgumentParser) -> None:
     one.add_argument("--head", metavar="HASH", help="a hash that was shown before: lines after it were cut off unless "
                      "it is there")  # fmt: skip
     _form(one)
-    _ledger(one)
+    ledger_flag(one)
 
     one = command(verbs, "check", "exit 0 to go on, 1 to roll back, 3 to wait, 4 for a broken file", "rollout:check")
     _logs(one)
@@ -28,7 +29,7 @@ def rollouts(group: argparse.ArgumentParser) -> None:
     one.add_argument("-o", "--output", metavar="FILE", help="write the check as JSON")
     _form(one)
     quiet(one)
-    _ledger(one)
+    ledger_flag(one)
 
     one = command(verbs, "advance", "to the next stage, where the evidence allows it", "rollout:advance")
     one.add_argument(
@@ -37,12 +38,12 @@ def rollouts(group: argparse.ArgumentParser) -> None:
     _signed(one)
     _evidence(one)
     _logs(one)
-    _ledger(one)
+    ledger_flag(one)
 
     one = command(verbs, "rollback", "take it back, from wherever it stands; needs no evidence", "rollout:rollback")
     _signed(one)
     _evidence(one)
-    _ledger(one)
+    ledger_flag(one)
 
 
 def _start(one: argparse.ArgumentParser) -> None:
@@ -60,7 +61,7 @@ def _start(one: argparse.ArgumentParser) -> None:
                      help="alerts that take it back in two windows in a row, or all (default: the seven of the page "
                      "that says so)")  # fmt: skip
     _signed(one)
-    _ledger(one)
+    ledger_flag(one)
 
 
 def _signed(one: argparse.ArgumentParser) -> None:
@@ -78,18 +79,24 @@ def _evidence(one: argparse.ArgumentParser) -> None:
 
 
 def _logs(one: argparse.ArgumentParser) -> None:
+    log_flags(one)
+    one.add_argument("--until", metavar="TIME|now", help="look at the records up to here (default: the last one)")
+
+
+def log_flags(one: argparse.ArgumentParser) -> None:
+    """Where live traffic is."""
     one.add_argument("--log", action="append", default=[], metavar="LOG",
                      help="live records of both builds: a file, a folder or a pattern (repeatable)")  # fmt: skip
     one.add_argument("--live-log", action="append", default=[], metavar="LOG", help="those of the live side alone")
     one.add_argument("--canary-log", action="append", default=[], metavar="LOG", help="those of the canary alone")
-    one.add_argument("--until", metavar="TIME|now", help="look at the records up to here (default: the last one)")
 
 
 def _form(one: argparse.ArgumentParser) -> None:
     one.add_argument("--format", choices=("text", "json"), default="text", help="format of stdout")
 
 
-def _ledger(one: argparse.ArgumentParser) -> None:
+def ledger_flag(one: argparse.ArgumentParser) -> None:
+    """Which rollout."""
     one.add_argument("--ledger", default=LEDGER, metavar="FILE",
                      help=f"the file that keeps every move (default: {LEDGER})")  # fmt: skip
 

@@ -3,32 +3,25 @@
 import argparse
 import sys
 from collections.abc import Callable, Sequence
-from datetime import UTC, date, datetime
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
 from ragworthy.cli.flags import number_of
 from ragworthy.cli.say import print, show
 from ragworthy.errors import DataError, Problem, data_error, usage_error
 from ragworthy.files import write_whole
-from ragworthy.history.entries import sha256
-from ragworthy.live.minutes import minute_of
 from ragworthy.live.rules import RULES
 from ragworthy.names import Exit
 from ragworthy.report.show import plural
-from ragworthy.rollout import evidence, ledger, told
-from ragworthy.rollout.entries import Entry, Evidence, Looked
+from ragworthy.rollout import ledger, moves, told
+from ragworthy.rollout.entries import Entry, Evidence
 from ragworthy.rollout.lawful import why_not
 from ragworthy.rollout.ledger import Ledger
-from ragworthy.rollout.logs import Logs, Sides, sides
-from ragworthy.rollout.rules import STALE, Check, Decision
-from ragworthy.rollout.rules import check as looked
-from ragworthy.rollout.stages import ALERTS, Move, Plan, Stage, State, after
+from ragworthy.rollout.logs import Logs
+from ragworthy.rollout.rules import Decision
+from ragworthy.rollout.stages import ALERTS, Move, Plan, State, after
 from ragworthy.safe import json_text
 
-AT = "%Y-%m-%dT%H:%M:%SZ"
-TRIES = 20
 TORN = "the last line was cut off while it was written: it is no move"
 
 
@@ -65,8 +58,7 @@ def _start(given: argparse.Namespace, known: Ledger) -> int:
         first = known.current[0]
         message = f"expected no rollout, or one that has ended, got {first.rollout} at {here}"
         raise data_error("RW-Z04", message, where=given.ledger)
-    made = _moved(given, known, Move.START, Stage(State.SHADOW, "0"), rollout=given.name, plan=plan)
-    return _done(made)
+    return _done(moves.begin(known, _signed(given), given.name, plan))
 
 
 def _plan(given: argparse.Namespace) -> Plan:
@@ -95,89 +87,45 @@ def advance(given: argparse.Namespace) -> int:
 
 
 def _advance(given: argparse.Namespace, known: Ledger) -> int:
-    here = _here(known)
-    to = after(known.plan, here.stage, Move.ADVANCE)
-    if to is None:
-        raise data_error("RW-Z04", f"expected a rollout on its way, got one at {here.stage}", where=given.ledger)
-    if given.to and given.to != str(to):
-        raise data_error("RW-Z04", f"expected {given.to} to be next, got {to}", where=given.ledger)
-    one = _evidence(given, known)
-    if one is None:
-        raise usage_error("expected --receipt or --report with the verdict that allows the move, got neither")
-    if refused := list(why_not(one, to, _earlier(known))):
-        for why in refused:
+    done = moves.advance(known, _signed(given), _proof(given), _asked(given), given.to)
+    if isinstance(done, moves.Refused):
+        for why in done.why:
             print(str(Problem("RW-Z03", why, given.receipt or given.report)))
-        print(f"not moved: the {one.kind} does not allow {to} (exit {int(Exit.NO_SHIP)})")
+        print(f"not moved: the {done.kind} does not allow {done.to} (exit {int(Exit.NO_SHIP)})")
         return int(Exit.NO_SHIP)
-    check = None
-    when = _when(given, known)
-    if here.state is State.CANARY:
-        found = _check(given, known, [*_earlier(known), one], when)
-        if found.decision is not Decision.GO_ON:
-            for line in told.check_lines(found):
-                print(line)
-            print(f"not moved: {told.ending(found)}")
-            return told.exit_of(found.decision)
-        body = json_text(told.check_json(found, known)).encode()
-        check = Looked(sha256=sha256(body), decision=found.decision.value, until=told.clock(found.until))
-    return _done(_moved(given, known, Move.ADVANCE, to, evidence=one, check=check))
+    if isinstance(done, moves.Held):
+        for line in told.check_lines(done.check):
+            print(line)
+        print(f"not moved: {told.ending(done.check)}")
+        return told.exit_of(done.check.decision)
+    return _done(done)
 
 
 def rollback(given: argparse.Namespace) -> int:
     """Take it back: open from every state, with or without evidence, and whoever else moves it meanwhile."""
     ledger.check_signed(given.by, given.reason)
-    for _ in range(TRIES):
-        try:
-            return _guarded(given, _rollback)
-        except DataError as error:
-            if error.problems[0].code != "RW-Z05":
-                raise
     return _guarded(given, _rollback)
 
 
 def _rollback(given: argparse.Namespace, known: Ledger) -> int:
-    here = _here(known)
-    to = after(known.plan, here.stage, Move.ROLLBACK)
-    if to is None:
-        raise data_error("RW-Z04", f"expected a rollout on its way, got one at {here.stage}", where=given.ledger)
-    return _done(_moved(given, known, Move.ROLLBACK, to, evidence=_evidence(given, known)))
+    try:
+        return _done(moves.rollback(known, _signed(given), _proof(given)))
+    except DataError as error:
+        if error.problems[0].code == "RW-Z02":  # somebody changed the file meanwhile
+            return _invalid(error.problems)
+        raise
 
 
-def _here(known: Ledger) -> Entry:
-    if known.last is None:
-        raise ledger.no_rollout(known.path)
-    return known.last
+def _proof(given: argparse.Namespace) -> moves.Proof:
+    return moves.Proof(given.receipt, given.report, given.jobs)
 
 
-def _earlier(known: Ledger) -> list[Evidence]:
-    return [one.evidence for one in known.current if one.evidence is not None]
+def _asked(given: argparse.Namespace) -> moves.Asked:
+    return moves.Asked(Logs(tuple(given.log), tuple(given.live_log), tuple(given.canary_log)), given.until)
 
 
-def _evidence(given: argparse.Namespace, known: Ledger) -> Evidence | None:
-    if given.receipt and given.report:
-        raise usage_error("expected --receipt or --report, got both")
-    folder = known.path.parent
-    if given.receipt:
-        return evidence.of_receipt(Path(given.receipt), folder, date.today(), given.jobs)
-    return evidence.of_report(Path(given.report), folder) if given.report else None
-
-
-def _when(given: argparse.Namespace, known: Ledger) -> str:
-    """When a move is made: now, or what --at says."""
-    now, last = datetime.now(UTC), known.last.at if known.last is not None else ""
-    written = (_time("--at", given.at) if given.at else now).strftime(AT)
-    if given.at and not last <= written <= now.strftime(AT):
-        raise usage_error(f"--at: expected a time from {last or 'the past'} until now, got {written}")
-    return max(written, last)  # clocks of two machines differ, and the way back must not wait for that
-
-
-def _moved(given: argparse.Namespace, known: Ledger, move: Move, to: Stage, **more: Any) -> Entry:
-    more = {"rollout": known.current[0].rollout if known.current else ""} | more
-    entry = Entry(
-        number=0, move=move, state=to.state, share=to.share, by=given.by, reason=given.reason,
-        at=_when(given, known), previous="", **more,
-    )  # fmt: skip
-    return ledger.append(known, entry)
+def _signed(given: argparse.Namespace) -> moves.Signed:
+    return moves.Signed(given.by, given.reason, given.at)
 
 
 def _done(made: Entry) -> int:
@@ -185,14 +133,6 @@ def _done(made: Entry) -> int:
     print(f"head: {made.hash}")
     print(f"rollout {made.rollout}: {made.stage} (exit {int(Exit.SHIP)})")
     return int(Exit.SHIP)
-
-
-def _time(flag: str, text: str) -> datetime:
-    try:
-        when = datetime.fromisoformat(text)
-    except ValueError:
-        raise usage_error(f"{flag}: expected a time like 2026-03-01T12:00:00Z, got {text}") from None
-    return when.replace(tzinfo=when.tzinfo or UTC).astimezone(UTC)
 
 
 # looking
@@ -216,7 +156,7 @@ def status(given: argparse.Namespace) -> int:
         return int(Exit.INVALID if problems else Exit.SHIP)
     if problems:
         return _invalid(problems)
-    here = _here(known)
+    here = moves.here(known)
     for line in (*told.status_lines(known), *gone):
         print(line)
     if known.torn:
@@ -233,13 +173,14 @@ def check(given: argparse.Namespace) -> int:
 
 
 def _checked(given: argparse.Namespace, known: Ledger) -> int:
-    here = _here(known)
-    one = _evidence(given, known)
+    here = moves.here(known)
+    one = moves.evidence_of(known, _proof(given))
     if here.state not in (State.CANARY, State.PROMOTED):
         return _without_traffic(given, known, here, one)
     to = after(known.plan, here.stage, Move.ADVANCE) or here.stage
-    refused = tuple(why_not(one, to, _earlier(known))) if one is not None else ()
-    found = _check(given, known, [*_earlier(known), *([one] if one is not None and not refused else [])])
+    refused = tuple(why_not(one, to, moves.earlier(known))) if one is not None else ()
+    allowed = [one] if one is not None and not refused else []
+    found = moves.looked_at(known, _asked(given), [*moves.earlier(known), *allowed])
     found = found._replace(waits=(*refused, *found.waits))
     body = json_text(told.check_json(found, known))
     if given.output:
@@ -260,7 +201,7 @@ def _without_traffic(given: argparse.Namespace, known: Ledger, here: Entry, one:
         decision, why = Decision.ROLL_BACK, [f"it was rolled back by {here.by}: {here.reason}"]
     elif one is not None:
         to = after(known.plan, here.stage, Move.ADVANCE)
-        why = list(why_not(one, to, _earlier(known))) if to is not None else []
+        why = list(why_not(one, to, moves.earlier(known))) if to is not None else []
         decision = Decision.WAIT if why else Decision.GO_ON
     code = told.exit_of(decision)
     if given.format == "json" or given.output:
@@ -272,40 +213,3 @@ def _without_traffic(given: argparse.Namespace, known: Ledger, here: Entry, one:
             return code
     print(f"{decision}{f': {why[0]}' if why else ''} (exit {code})")
     return code
-
-
-def _check(given: argparse.Namespace, known: Ledger, evidence: Sequence[Evidence], when: str = "") -> Check:
-    """What live traffic says; for a move, `when` is its time, and it looks at all of a log that reaches so far."""
-    here, plan = _here(known), known.plan
-    logs = Logs(tuple(given.log), tuple(given.live_log), tuple(given.canary_log))
-    if not (logs.both or logs.canary):
-        raise usage_error("expected --log, or --live-log and --canary-log, got no log of live traffic")
-    until = None
-    if given.until:
-        asked = datetime.now(UTC) if given.until == "now" else _time("--until", given.until)
-        until = int(asked.timestamp()) // 60
-    read = sides(logs, plan)
-    waits: tuple[str, ...] = (read.doubt,) if read.doubt else ()
-    if when:
-        until, late = _whole(given, read, until, when)
-        waits += late
-    found = looked(plan, here.stage, _minute(here.at), (read.live, read.canary), evidence, until)
-    return found._replace(problems=read.problems, waits=(*waits, *found.waits))
-
-
-def _whole(given: argparse.Namespace, read: Sides, until: int | None, when: str) -> tuple[int | None, tuple[str, ...]]:
-    """Until when a move looks: nothing of the log is left out, and nothing of it is later than the move."""
-    at, end = _minute(when), read.end
-    if end is None:
-        return until, ()
-    if until is not None and until < end and given.until != "now":
-        raise usage_error(f"--until: expected a time from {told.clock(end)} on, where the log ends, got {given.until}")
-    if given.at and at < max(end, until or 0):
-        last = told.clock(max(end, until or 0))
-        raise usage_error(f"--at: expected a time from {last} on, the end of what is looked at, got {when}")
-    late = (f"the log ended {at - end} minutes before the move",) if at - end > STALE else ()
-    return (min(at, end) if until is None else min(at, until)), late
-
-
-def _minute(text: str) -> int:
-    return minute_of(Fraction(int(_time("at", text).timestamp())))

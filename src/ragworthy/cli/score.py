@@ -1,14 +1,17 @@
 """`score SUITE`: one suite from files. Which files and settings there are, the suite declares."""
 
 import argparse
+import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ragworthy import flow
-from ragworthy.cli.flags import depths
-from ragworthy.cli.outputs import besides_of, coloured, finish, guard, keep_inputs, options
+from ragworthy.cli.flags import depths, value_of
+from ragworthy.cli.naming import policy_of
+from ragworthy.cli.outputs import besides_of, finish, guard, keep_inputs, options
 from ragworthy.cli.say import print, show
+from ragworthy.cli.screen import coloured
 from ragworthy.cli.taken import check_files, inputs_of, limits_of, suite_settings
 from ragworthy.errors import policy_error, usage_error
 from ragworthy.files import write_whole
@@ -21,7 +24,11 @@ from ragworthy.policy.kept import BLESSED
 from ragworthy.policy.packs import asked_for
 from ragworthy.policy.proving import proving_of
 from ragworthy.report import write as writing
+from ragworthy.safe import shell
 from ragworthy.suites import SUITES
+
+INIT = ("--gold", "--trace", "--runs", "--questions", "--outputs", "--provenance", "--pairs", "--corpus")
+"""The files that `init` makes a policy for."""
 
 
 def score(given: argparse.Namespace) -> int:
@@ -52,7 +59,24 @@ def score(given: argparse.Namespace) -> int:
     )
     if getattr(given, "item", None):
         return _items(given, request)
-    return finish(given, [request], Path(given.receipt) if given.receipt else None)
+    return finish(given, [request], Path(given.receipt) if given.receipt else None, following=_following(given, inputs))
+
+
+def _following(given: argparse.Namespace, inputs: Mapping[str, Any]) -> str:
+    """What to do after a score that ships: gate what was scored, with the policy that names it or with a new one. For
+    people, so nothing off a terminal; where something is wrong, the report itself says what to look at.
+    """
+    if not sys.stdout.isatty():
+        return ""
+    files = {key: str(path) for key, path in inputs.items() if isinstance(path, Path)}
+    policy = next(filter(None, (policy_of(None, Path(path)) for path in files.values())), None)
+    if policy is not None:
+        return shell(["ragworthy", "gate", "-c", policy])
+    flags = {option: value_of(given, option) for one in SUITES[given.suite].inputs if (option := one.option) in INIT}
+    if Path("ragworthy.toml").exists() or not any(flags.values()):
+        return ""
+    words = [word for option, path in flags.items() if path for word in (option, str(path))]
+    return shell(["ragworthy", "init", "--suite", given.suite, *words])
 
 
 def _baseline(written: str) -> Path:

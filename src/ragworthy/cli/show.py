@@ -8,9 +8,10 @@ from pathlib import Path
 from ragworthy import flow, showing
 from ragworthy.cli.flags import value_of
 from ragworthy.cli.keep import blessed_of
-from ragworthy.cli.outputs import coloured, keep_inputs, tell_code
+from ragworthy.cli.outputs import keep_inputs, tell_code
 from ragworthy.cli.say import print
 from ragworthy.cli.say import show as show_text
+from ragworthy.cli.screen import coloured
 from ragworthy.cli.taken import shown_request
 from ragworthy.errors import usage_error
 from ragworthy.files import check_writable, shown_path, write_whole

@@ -6,13 +6,16 @@ from pathlib import Path
 
 from ragworthy import flow
 from ragworthy.cli import driven
+from ragworthy.cli.naming import policy_of
 from ragworthy.cli.say import print, show
+from ragworthy.cli.screen import screen
 from ragworthy.errors import usage_error
 from ragworthy.experiments.structured import FILES, Dev, Job, dev_of, job_of, request_of
 from ragworthy.load.sources import Source
 from ragworthy.metrics import grading
 from ragworthy.names import Exit, exit_code
 from ragworthy.records import StructuredOutput
+from ragworthy.report.short import Around
 from ragworthy.report.show import plural
 from ragworthy.runner import results
 from ragworthy.runner import run as running
@@ -76,7 +79,7 @@ def _told(ran: Ran, given: argparse.Namespace, job: Job, dev: Dev | None) -> int
     if not given.quiet:
         counts = ran.counts
         if dev is not None and dev.run is not None:
-            _tell_dev(dev)
+            _tell_dev(dev, given)
         print(f"asked {counts.asked:,} = written {counts.answered:,} + errored {counts.errored:,}")
         if counts.empty:
             print(f"{plural(counts.empty, 'output is', 'outputs are')} empty: is the text where the target says it is?")
@@ -104,11 +107,11 @@ def _ending(ran: Ran, given: argparse.Namespace, dev: Dev | None) -> tuple[Exit,
     return (Exit.NO_SHIP if errors else Exit.SHIP), f"run: {told}"
 
 
-def _tell_dev(dev: Dev) -> None:
+def _tell_dev(dev: Dev, given: argparse.Namespace) -> None:
     """What the dev subset came to: all of it where it does not pass."""
     assert dev.run is not None  # noqa: S101 - it was judged
     if dev.run.report["exit_code"]:
-        show(flow.brief(dev.run.report, "text"))
+        show(flow.short(dev.run.report, screen(given), Around(more="")))
     else:
         rest = f"; then {_others(dev)} asked" if dev.others else ""
         print(f"dev subset of {plural(len(dev.places), 'question')}: SHIP{rest}")
@@ -121,7 +124,7 @@ def _others(dev: Dev) -> str:
 def _next(given: argparse.Namespace, job: Job, *, whole: bool) -> str:
     """The command line that scores the outputs: all of them, or those of the dev subset that did not pass."""
     outputs = Path(given.out) / (results.OUTPUTS if whole else results.DEV)
-    if whole and (policy := driven.policy_of(given, outputs)) is not None:
+    if whole and (policy := policy_of(given.config, outputs)) is not None:
         return f"ragworthy gate -c {shlex.quote(policy)}"
     words = ["ragworthy", "score", "structured", "--questions", given.gold, "--outputs", str(outputs)]
     for key in ("prompt", "definition", "subset"):

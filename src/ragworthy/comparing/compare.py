@@ -9,13 +9,13 @@ import msgspec
 from ragworthy.comparing.context import in_context
 from ragworthy.comparing.row_files import NO_METRIC, lone_metrics, told_apart
 from ragworthy.comparing.sides import Given, Measured, Side, side_of
-from ragworthy.comparing.texts import Said
 from ragworthy.comparison.compared import Run, Text, Texts, compare, unchecked, values_only
 from ragworthy.comparison.likeness import FREE, HELD, OTHERWISE, Made, Unlike, change_lines, kept, unlike, unsound
 from ragworthy.comparison.records import SCHEMA, Compared, Suite
 from ragworthy.comparison.records import Side as Named
 from ragworthy.errors import Problem, UsageError
 from ragworthy.metrics.registry import all_metrics
+from ragworthy.report.texts import Said
 
 ALLOWABLE = ("gold", "profile", "loads", *HELD)
 """What may be let differ, besides settings."""

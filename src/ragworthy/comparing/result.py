@@ -14,6 +14,7 @@ from ragworthy.files import Read, note_paths, remembering, write_whole
 from ragworthy.given import in_python
 from ragworthy.metrics.registry import ByName
 from ragworthy.report import changes as telling
+from ragworthy.report.screen import FILE, Screen
 from ragworthy.result import Result
 from ragworthy.safe import json_text
 
@@ -106,9 +107,9 @@ class Comparison:
         """What the command line would exit with: 0, or 4 where they cannot be compared."""
         return 0 if self.comparable else 4
 
-    def text(self, *, full: bool = False) -> str:
+    def text(self, *, full: bool = False, screen: Screen = FILE) -> str:
         """The comparison as the command line prints it; `full`: every k and every question."""
-        return telling.text(self.report, every=full)
+        return telling.text(self.report, every=full, screen=screen)
 
     def markdown(self, *, full: bool = False) -> str:
         """The same as Markdown."""

@@ -9,7 +9,6 @@ import msgspec
 
 from ragworthy import flow
 from ragworthy.comparing.row_files import is_rows, suites_of
-from ragworthy.comparing.texts import Said, of_part, of_report
 from ragworthy.comparison.likeness import Made, told_of
 from ragworthy.errors import Problem, UsageError
 from ragworthy.files import check_readable, read_bytes, sha256_of, shown_path
@@ -19,6 +18,7 @@ from ragworthy.load.baseline import as_baseline, load_report, suites_in
 from ragworthy.load.questions import open_questions
 from ragworthy.names import Verdict
 from ragworthy.report.model import NO_GATE
+from ragworthy.report.texts import Said, of_part, of_report
 from ragworthy.result import Result
 from ragworthy.rows import Rows, decoded
 from ragworthy.runner.results import SUMMARY, TRACES, check_beside

@@ -14,7 +14,6 @@ from ragworthy.metrics.facts.pieces import every_piece, has_pieces
 from ragworthy.names import too_small
 from ragworthy.records import Gold
 from ragworthy.report.show import plural
-from ragworthy.safe import unlinked
 from ragworthy.text import clip, compiled, has_cjk, words
 
 NEAR = 0.8
@@ -253,55 +252,3 @@ def near_pairs(items: Sequence[Question], least: float) -> list[tuple[Question, 
 def _ceil(value: float) -> int:
     whole = int(value)
     return whole if whole == value else whole + 1
-
-
-def _message(problem: Problem) -> str:
-    return unlinked(": ".join(filter(None, (problem.field, problem.message))))
-
-
-def sarif(findings: Iterable[Finding], label: str, version: str) -> dict[str, Any]:
-    """The findings in SARIF 2.1.0, as code hosts read it."""
-    from urllib.parse import quote
-
-    found = list(findings)
-    used = sorted({finding.problem.code for finding in found})
-    return {
-        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
-        "version": "2.1.0",
-        "runs": [
-            {
-                "tool": {
-                    "driver": {
-                        "name": "ragworthy",
-                        "version": version,
-                        "rules": [
-                            {
-                                "id": code,
-                                "name": CATALOGUE[code].name,
-                                "shortDescription": {"text": CATALOGUE[code].means},
-                                "help": {"text": CATALOGUE[code].do},
-                            }
-                            for code in used
-                        ],
-                    }
-                },
-                "results": [
-                    {
-                        "ruleId": finding.problem.code,
-                        "ruleIndex": used.index(finding.problem.code),
-                        "level": finding.level,
-                        "message": {"text": _message(finding.problem)},
-                        "locations": [
-                            {
-                                "physicalLocation": {
-                                    "artifactLocation": {"uri": quote(label)},
-                                    "region": {"startLine": max(1, finding.line)},
-                                }
-                            }
-                        ],
-                    }
-                    for finding in found
-                ],
-            }
-        ],
-    }

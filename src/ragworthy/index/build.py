@@ -1,5 +1,6 @@
 """Documents to an index, an index checked, and the redirects between two of them."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,8 +21,11 @@ from ragworthy.index.write import CanonicalText
 from ragworthy.index.write import build as write_index
 from ragworthy.metrics.facts.redirects import Table
 from ragworthy.records import Chunk
+from ragworthy.text import clip
 
 NO_MODEL = "none"
+_WORDS, _LONGEST = 8, 60
+"""Of a query that is offered."""
 
 
 class Built(NamedTuple):
@@ -30,6 +34,8 @@ class Built(NamedTuple):
     manifest: Manifest
     notes: tuple[Note, ...]
     types: dict[str, int]
+    query: str
+    """Something to search for, taken from the documents: a heading, else the first words."""
 
 
 def build(docs: Path, out: Path, *, dense: str, limit: int = DEFAULT_LIMIT, ann: str = "auto") -> Built:
@@ -50,7 +56,14 @@ def build(docs: Path, out: Path, *, dense: str, limit: int = DEFAULT_LIMIT, ann:
     types: dict[str, int] = {}
     for chunk in chunks:
         types[chunk.type or "prose"] = types.get(chunk.type or "prose", 0) + 1
-    return Built(manifest, corpus.notes, types)
+    return Built(manifest, corpus.notes, types, _query(chunks))
+
+
+def _query(chunks: Sequence[Chunk]) -> str:
+    """A heading of the documents, else their first words; nothing of an empty corpus."""
+    titled = next((chunk.title for chunk in chunks if chunk.title and chunk.title.strip()), "")
+    words = (titled or (chunks[0].text if chunks else "")).split()[:_WORDS]
+    return clip(" ".join(words).lstrip("-"), _LONGEST)
 
 
 def chunks_of(corpus: Corpus) -> list[Chunk]:

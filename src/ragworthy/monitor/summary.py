@@ -11,7 +11,7 @@ from ragworthy.errors import data_error
 from ragworthy.files import read_bytes
 from ragworthy.live.minutes import FIELDS, Minute, unit_of
 from ragworthy.live.rules import Rule, State, Tick
-from ragworthy.live.watch import percentile_of, telling
+from ragworthy.live.watch import Watch, percentile_of, telling
 from ragworthy.monitor import alarming
 from ragworthy.monitor.alerts import number
 from ragworthy.monitor.running import Monitor
@@ -36,7 +36,7 @@ def summary(monitor: Monitor) -> dict[str, Any]:
         "last": None if watch.at is None else written(watch.at),
         "fired": dict(sorted(monitor.fired.items())),
         "firing": {rule: written(since) for rule, since in sorted(watch.firing.items())},
-        "rules": [_rule(rule, tick, monitor) for rule, tick in watch.said],
+        "rules": [rule_told(rule, tick, watch) for rule, tick in watch.said],
         "budgets": budgets,
         "webhook": None if monitor.webhook is None else monitor.webhook.counts._asdict(),
         "problems": intake.problems.state(),
@@ -46,10 +46,11 @@ def summary(monitor: Monitor) -> dict[str, Any]:
     } | ({} if monitor.alarms is None else {"alarms": alarming.summary(monitor.alarms)})
 
 
-def _rule(rule: Rule, tick: Tick, monitor: Monitor) -> dict[str, Any]:
-    alert = monitor.watch.alert(rule, tick, str(tick.state))
+def rule_told(rule: Rule, tick: Tick, watch: Watch) -> dict[str, Any]:
+    """What a rule says at a minute."""
+    alert = watch.alert(rule, tick, str(tick.state))
     state = tick.readings[telling(tick)].state
-    told = {"rule": rule.name, "state": str(state), "firing": rule.name in monitor.watch.firing}
+    told = {"rule": rule.name, "state": str(state), "firing": rule.name in watch.firing}
     limit = None if state is State.NO_BASELINE else number(alert.limit)
     return told | {
         "value": number(alert.value), "sign": alert.sign, "limit": limit, "samples": alert.samples,

@@ -4,7 +4,7 @@ from typing import Any
 
 from ragworthy.report.show import counted
 
-_STEPS = {
+STEPS = {
     "asked": "asked",
     "traced": "traced",
     "in_corpus": "in the corpus",
@@ -42,7 +42,7 @@ def waterfall(way: dict[str, Any]) -> str:
     """
     told = []
     for one in way["steps"]:
-        name = _STEPS.get(one["step"], one["step"]).format(k=way["k"])
+        name = STEPS.get(one["step"], one["step"]).format(k=way["k"])
         fine = f", {one['fine']:,} of them fine all the same" if one["fine"] else ""
         lost = f" (-{one['lost']:,}{fine})" if one["lost"] else ""
         unknown = one.get("unknown", 0)

@@ -6,9 +6,10 @@ from typing import Any
 
 from ragworthy.comparison.likeness import OTHERWISE
 from ragworthy.report.able import pair_line
-from ragworthy.report.show import number, p_text, padded, plural, signed, width_of
-from ragworthy.safe import code, fill, row, terminal
-from ragworthy.text import clip, visible
+from ragworthy.report.screen import FILE, Screen, Span
+from ragworthy.report.show import number, p_text, plural, signed
+from ragworthy.safe import code, fill, row
+from ragworthy.text import clip
 
 ALPHA = 0.05
 SHOWN = 5
@@ -96,6 +97,17 @@ def lead(body: Json) -> list[str]:
     return [*lines, *(f"  {word}: {_named(suite[word])}" for word in ("broken", "fixed") if suite[word]), *made]
 
 
+def block(body: Json) -> list[str]:
+    """What stands behind the first line of `lead`, for Markdown: the questions that flipped as tables."""
+    suite = body.get("compared")
+    if not suite:
+        return []
+    lines: list[str] = []
+    if suite["rowless"] is None and not suite["unlike"]:
+        lines = [line for word in ("broken", "fixed") for line in _listed(word.capitalize(), suite[word], False)]
+    return [*lines, *(fill("- {}", line) for line in lead(body)[1:] if line.lstrip().startswith(OTHERWISE))]
+
+
 def counts_line(suite: Json) -> str:
     """How many questions changed, and which way."""
     told = f"{len(suite['fixed']):,} fixed, {len(suite['broken']):,} broken"
@@ -146,17 +158,28 @@ def _way(one: Json) -> str:
 # the whole comparison
 
 
-def text(compared: Json, *, every: bool = False) -> str:
+def text(compared: Json, *, every: bool = False, screen: Screen = FILE) -> str:
     """The comparison for a terminal; the last line says what came of it, with the exit code."""
-    lines = [f"A  {_side(compared['a'])}", f"B  {_side(compared['b'])}", ""]
+    lines = [*screen.prose(f"A  {_side(compared['a'])}"), *screen.prose(f"B  {_side(compared['b'])}"), ""]
     if not compared["comparable"]:
-        lines += ["not comparable", *(f"  {reason}" for reason in compared["unlike"])]
-        lines += ["", *allow_lines(compared), last_line(compared)]
-        return "".join(terminal(line) + "\n" for line in lines)
-    for name, suite in compared["suites"].items():
-        lines += _suite(name, suite, every)
-    lines += [*told, ""] if (told := alone(compared)) else []
-    return "".join(terminal(line) + "\n" for line in [*lines, last_line(compared)])
+        reasons = [f"  {reason}" for reason in compared["unlike"]]
+        lines += [screen.line(Span("not comparable", "INVALID")), *_prose(screen, reasons)]
+        lines += ["", *_prose(screen, allow_lines(compared))]
+    else:
+        for name, suite in compared["suites"].items():
+            lines += _suite(name, suite, every, screen)
+        lines += [*_prose(screen, told), ""] if (told := alone(compared)) else []
+    return "".join(f"{line}\n" for line in [*lines, *_last(compared, screen)])
+
+
+def _last(compared: Json, screen: Screen) -> list[str]:
+    """What came of it, where nothing is left out: on a narrow screen it goes on below."""
+    word, _, told = last_line(compared).partition(" ")
+    return screen.hung([Span(f"{word} ", "head")], told, indent=4)
+
+
+def _prose(screen: Screen, lines: Iterable[str]) -> list[str]:
+    return [shown for line in lines for shown in screen.prose(line)]
 
 
 def alone(compared: Json) -> list[str]:
@@ -252,38 +275,36 @@ def context_lines(context: Json | None) -> list[str]:
     return lines
 
 
-def _suite(name: str, suite: Json, every: bool) -> list[str]:
+def _suite(name: str, suite: Json, every: bool, screen: Screen) -> list[str]:
     rows, more = rows_of(suite, every=every)
-    lines = [_head(name, suite), "", *_columns(HEADER, rows), ""]
+    if screen.width is not None:  # the line above the table says whose they are
+        rows = [(row[0].removeprefix(f"{name}."), *row[1:]) for row in rows]
+    head = screen.hung([Span(f"{name}: ", "head")], _head(name, suite).removeprefix(f"{name}: "), indent=4)
+    lines = [*head, "", *screen.table(HEADER, rows, drop=("95 % interval",)), ""]
     if below := _below(suite, more):
-        lines += [*(f"  {line}" for line in below), ""]
+        lines += [*_prose(screen, (f"  {line}" for line in below)), ""]
     for word in ("broken", "fixed", *(("moved",) if every else ())):
-        lines += _questions(word, suite[word], every)
+        lines += _questions(word, suite[word], every, screen)
     return lines
 
 
-def _questions(word: str, flips: Sequence[Json], every: bool) -> list[str]:
+def _questions(word: str, flips: Sequence[Json], every: bool, screen: Screen) -> list[str]:
     if not flips:
         return []
     shown = flips if every else flips[:SHOWN]
     title = {"broken": "Broken", "fixed": "Fixed", "moved": "Wrong in another way"}[word]
-    lines = [f"{title} ({plural(len(flips), 'question')})"]
+    role = "fail" if word == "broken" else "pass" if word == "fixed" else "head"
+    lines = [screen.line(Span(title, role), f" ({plural(len(flips), 'question')})")]
     for one in shown:
-        lines.append(f"  {one['qid']}  {_way(one)}")
+        lines += screen.prose(f"  {one['qid']}  {_way(one)}")
         same = one["claim_a"] is not None and one["claim_a"] == one["claim_b"]
         claims = [("answer", "claim_a")] if same else [("was", "claim_a"), ("is", "claim_b")]
         for label, key in (("question", "question"), *claims):
             if one[key] is not None:
-                lines.append(f"      {label:<9}  {clip(one[key], WIDEST)}")
+                lines += screen.hung([f"      {label:<9}  "], clip(one[key], WIDEST), indent=17)
     if len(flips) > len(shown):
-        lines.append(f"  … {len(flips) - len(shown):,} more: --all")
+        lines.append(screen.line(f"  … {len(flips) - len(shown):,} more: --all"))
     return [*lines, ""]
-
-
-def _columns(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    cells = [tuple(header), *(tuple(map(visible, one)) for one in rows)]
-    widths = [max(width_of(one[nth]) for one in cells) for nth in range(len(header))]
-    return ["  " + "  ".join(map(padded, one, widths)).rstrip() for one in cells]
 
 
 def markdown(compared: Json, *, every: bool = False) -> str:
@@ -309,9 +330,11 @@ def _listed(title: str, flips: Sequence[Json], every: bool) -> list[str]:
         return []
     shown = flips if every else flips[:SHOWN]
     lines: list[str] = [fill("**{}** ({})", title, plural(len(flips), "question")), ""]
-    lines += [row(("qid", "label", "question", "was", "is")), "|---|---|---|---|---|"]
+    claims = {"claim_a": "was", "claim_b": "is"} if any(one["claim_a"] or one["claim_b"] for one in shown) else {}
+    header = ("qid", "label", "question", *claims.values())
+    lines += [row(header), "|---" * len(header) + "|"]
     for one in shown:
-        texts = (clip(one[key] or "", WIDEST) for key in ("question", "claim_a", "claim_b"))
+        texts = (clip(one[key] or "", WIDEST) for key in ("question", *claims))
         lines.append(row((code(one["qid"]), _way(one), *texts)))
     more = len(flips) - len(shown)
     return [*lines, "", *([f"… {more:,} more", ""] if more else [])]

@@ -24,6 +24,35 @@ def decided(report: dict[str, Any]) -> str:
     return ": the evidence cannot carry a verdict"
 
 
+def heading(report: dict[str, Any]) -> str:
+    """The verdict with what decided it in numbers, for a heading. Waived gates come right behind the verdict, so that
+    nobody takes them for gates that hold.
+
+    >>> held, failing = ({"outcome": one, "metric": "m", "slice": None} for one in ("pass", "fail"))
+    >>> heading({"verdict": "SHIP", "gates": [held, held, failing | {"waiver": {}}], "invalid": []})
+    'SHIP with 1 waived gate: 2 gates hold'
+    >>> heading({"verdict": "NO-SHIP", "gates": [held, failing], "invalid": []})
+    'NO-SHIP: 1 of 2 gates fails'
+    """
+    verdict, gates = report["verdict"], report["gates"]
+    waived = sum("waiver" in gate for gate in gates)
+    behind = f" with {plural(waived, 'waived gate')}" if waived else ""
+    open_ones = [gate["outcome"] for gate in gates if "waiver" not in gate and gate.get("judged", True)]
+    if verdict == "SHIP":
+        rest = Counter(became for gate in gates if (became := _became(gate)) not in ("", "waived"))
+        told = [_held(gates) if waived or rest else f"all {_held(gates)}"]
+        return f"SHIP{behind}: {', '.join([*told, *(f'{count} {what}' for what, count in rest.items())])}"
+    if verdict == "INVALID":
+        return f"INVALID{behind}: there is not enough valid evidence for a verdict"
+    outcome, one, many = ("fail", "fails", "fail") if verdict == "NO-SHIP" else ("undecided", "is", "are")
+    count = open_ones.count(outcome)
+    word = one if count == 1 else many
+    if outcome == "undecided" and not count:
+        return f"{verdict}{behind}: there is no gate, so nothing was judged"
+    undecided = "" if outcome == "fail" else " undecided"
+    return f"{verdict}{behind}: {count} of {plural(len(open_ones), 'gate')} {word}{undecided}"
+
+
 def partly(report: dict[str, Any]) -> str:
     """What is shipped on, where not every gate holds: some are waived or were not measured; else nothing."""
     gates = report["gates"]

@@ -90,5 +90,6 @@ def _offenders(report: dict[str, Any], gate: dict[str, Any], voices: Voices) -> 
             shown = one["claim"] is not None or voice.claims_always
             claim = f"; claim: {clip(one['claim'] or '', 300)}" if shown else ""
             wanted = f"; expected: {clip(one['expected'], 300)}" if one.get("expected") else ""
-            lines.append(xml(f"{one['qid']} {one['label']} {named(one)}: {one['why']}{claim}{wanted}"))
+            asked = f"; question: {clip(one['question'], 300)}" if one.get("question") else ""
+            lines.append(xml(f"{one['qid']} {one['label']} {named(one)}: {one['why']}{asked}{claim}{wanted}"))
     return "\n".join(lines)

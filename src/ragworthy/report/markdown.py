@@ -1,92 +1,87 @@
-"""The report for a pull request: at most 60 KB, with a count of what was cut."""
+"""The report that somebody signs: for the comment of a pull request, a job summary, or a file beside the release."""
 
 from collections.abc import Iterable, Sequence
-from fractions import Fraction
 from typing import Any
 
-from ragworthy.report import blamed as blame
-from ragworthy.report import compared, panel
-from ragworthy.report.changes import lead
-from ragworthy.report.headline import gate_names, partly
-from ragworthy.report.made import TITLE as MADE_TITLE
-from ragworthy.report.made import lines as made_lines
-from ragworthy.report.part import Voice, Voices, blamed, partial_notes, steps, to_look
-from ragworthy.report.show import (
-    cases,
-    counted,
-    default_notes,
-    gate_name,
-    gate_notes,
-    grid,
-    interval,
-    is_rate,
-    limits,
-    number_of,
-    of_all,
-    plural,
-    shown_metrics,
-    sliced,
-)
-from ragworthy.safe import Markdown, code, fill, row
-from ragworthy.text import clip
+from ragworthy.metrics.registry import all_metrics
+from ragworthy.report import changes, compared, panel, tested
+from ragworthy.report.headline import gate_names, heading
+from ragworthy.report.markdown_details import Section, folded, metrics, table
+from ragworthy.report.markdown_offenders import brief_offenders, offenders
+from ragworthy.report.part import Voices, blamed, partial_notes, steps
+from ragworthy.report.show import default_notes, gate_name, gate_notes, limits, plural
+from ragworthy.safe import Markdown, code, fill
 
-LIMIT = 60_000
+COMMENT = 65_000
+"""So many bytes fit into a comment, with its marker: GitHub takes 65,536 characters, and none is less than a byte."""
+SUMMARY = 1_000_000
+"""So many bytes fit into the job summary of a step: GitHub takes 1 MiB."""
 _MARK = {"SHIP": "✅", "NO-SHIP": "❌", "INCONCLUSIVE": "❔", "INVALID": "⚠️"}
+_WAIVED = "⏸️"
 _OUTCOME = {
     "pass": "✅ pass",
     "fail": "❌ fail",
     "undecided": "❔ undecided",
     "not_measured": "⚠️ not measured",
 }
+_CUT_LINE = 400
+"""So many bytes are kept for the line that says what was left out."""
 
 
-def render(report: dict[str, Any], voices: Voices, *, limit: int = LIMIT) -> str:
-    """The report as Markdown. The decision and the gates always fit; rows at the end are cut first."""
-    head = _head(report, voices)
+def render(report: dict[str, Any], voices: Voices, *, limit: int = COMMENT) -> str:
+    """The report as Markdown. The decision, the waivers and the gates are always there; of the sections behind them
+    each is there as a whole or not at all.
+    """
+    suites = report["suites"]
+    gated = limits(report)
+    sections = [
+        _tested(report),
+        *(_changed(suite, body, named=len(suites) > 1) for suite, body in suites.items()),
+        _next(report, voices),
+        *(offenders(report, suite, voices, named=len(suites) > 1) for suite in suites),
+        _cannot_show(report),
+    ]
+    for suite, body in suites.items():
+        name = f" ({suite})" if len(suites) > 1 else ""
+        sections.append(metrics(suite, body, gated, voices(suite), name))
+        sections += folded(body, gated, name)
     tool = code(f"ragworthy {report['tool']['version']}")
-    tail = ["", fill("{} · verdict **{}** (exit {})", tool, report["verdict"], str(report["exit_code"])), ""]
-    optional: list[list[str]] = []
-    for suite, body in report["suites"].items():
-        gated = limits(report)
-        head += _metrics(suite, body, gated, voices(suite))
-        limits_of = _limits(suite, body)
-        optional += [_offenders(report, suite, voices), _warnings(body), limits_of, _slices(body, gated), _inputs(body)]
-    return _fit(head, optional, tail, limit)
+    last = [fill("{} · verdict **{}** (exit {})", tool, report["verdict"], str(report["exit_code"])), ""]
+    return _fit(_head(report, voices), [one for one in sections if one.lines], last, limit)
 
 
 def brief(report: dict[str, Any], voices: Voices, *, most: int = 5) -> str:
     """The decision, the gates and the first offenders: what fits into a cell of a notebook."""
-    lines = _head(report, voices)
-    offenders = blamed(report, voices)
-    for columns in (_CLAIMED, _ANSWERED):
-        some = [one for one in offenders[:most] if ("score" in one) is (columns is _ANSWERED)]
-        if some:
-            lines += [f"**Worst offenders**{f' ({most} of {len(offenders)})' if len(offenders) > most else ''}", ""]
-            lines += [*_table(columns[0], map(columns[1], some)), ""]
-    return "\n".join(lines)
+    return "\n".join([*_head(report, voices, titled=False), *brief_offenders(blamed(report, voices), most)])
 
 
-def _fit(head: list[str], optional: list[list[str]], tail: list[str], limit: int) -> str:
-    """Head and tail whole; of the sections in between, as many lines as fit."""
-    left = limit - _bytes([*head, *tail]) - 200
+def _fit(head: list[str], sections: Sequence[Section], last: list[str], limit: int) -> str:
+    """Head and last line, and between them, in their order, the sections that fit as a whole."""
+    left = limit - _bytes([*head, *last]) - _CUT_LINE
     kept: list[str] = []
-    cut = 0
-    for section in optional:
-        for line in section:
-            size = len(line.encode()) + 1
-            if cut == 0 and size <= left:
-                kept.append(line)
-                left -= size
-            else:
-                cut += 1
-    if cut:
-        kept += [
-            "",
-            f"_{plural(cut, 'more line')} cut to stay under {limit // 1000} KB; the JSON report has them all._",
-        ]
-    if _bytes([*head, *kept, *tail]) <= limit:
-        return "\n".join([*head, *kept, *tail])
-    return "\n".join([*_fitting([*head, *kept], limit - 100), "", f"_cut at {limit // 1000} KB_", ""])
+    out: list[str] = []
+    for section in sections:
+        size = _bytes(section.lines)
+        if size <= left:
+            kept += section.lines
+            left -= size
+        else:
+            out.append(section.title)
+    told = [_left_out(out, limit), ""] if out else []
+    whole = [*head, *kept, *told, *last]
+    if _bytes(whole) <= limit:
+        return "\n".join(whole)
+    return "\n".join([*_fitting(head, limit - 200), "", f"_cut at {limit // 1000} KB: {_REST}_", ""])
+
+
+_REST = "the JSON report (`-o FILE.json`) has all of it"
+
+
+def _left_out(titles: Sequence[str], limit: int) -> Markdown:
+    """Which sections are not here, and where they are."""
+    named = ", ".join(titles[:6]) + (f" and {len(titles) - 6} more" if len(titles) > 6 else "")
+    told = f"_{plural(len(titles), 'section')} left out to stay under {limit // 1000} KB"
+    return fill("{}: {}; {}_", Markdown(told), named, Markdown(_REST))
 
 
 def _fitting(lines: list[str], left: int) -> list[str]:
@@ -100,62 +95,101 @@ def _fitting(lines: list[str], left: int) -> list[str]:
     return fitting
 
 
-def _bytes(lines: list[str]) -> int:
+def _bytes(lines: Iterable[str]) -> int:
     return sum(len(line.encode()) + 1 for line in lines)
 
 
-def _head(report: dict[str, Any], voices: Voices) -> list[str]:
-    lines: list[str] = [fill("## {} Ragworthy: {}", _MARK[report["verdict"]], report["verdict"] + partly(report)), ""]
+# the decision
+
+
+def _head(report: dict[str, Any], voices: Voices, *, titled: bool = True) -> list[str]:
+    """The decision: the verdict, what it rests on, what was waived, and every gate."""
+    mark = _WAIVED if report["verdict"] == "SHIP" and _waived(report) else _MARK[report["verdict"]]
+    lines: list[str] = [fill("## {} Ragworthy: {}", mark, heading(report)), "", *_sentence(report)]
     suites = report["suites"].items()
-    notes = [fill("- {}", line) for suite, body in suites for line in (*voices(suite).lead(body), *lead(body))]
+    leads = [line for suite, body in suites for line in (*voices(suite).lead(body), *changes.lead(body)[:1])]
+    notes = [fill("- {}", line) for line in leads]
     notes += [fill("- {}", note) for note in partial_notes(report, voices)]
     notes += [fill("- not valid: {}", reason) for reason in report["invalid"]]
     lines += [*notes, ""] if notes else []
+    title = ["### Gates", ""] if titled else []
+    return [*lines, *_waivers(report), *title, *_gates(report)]
+
+
+def _sentence(report: dict[str, Any]) -> list[str]:
+    """What failed or is undecided, in numbers; of a run that ships, what holds."""
+    told = []
+    ships = (("Holds", "pass"),) if report["verdict"] == "SHIP" else ()
+    for word, outcome in (("Fails", "fail"), ("Undecided", "undecided"), *ships):
+        there = [gate for gate in report["gates"] if gate["outcome"] == outcome and _is_open(gate)]
+        if there:
+            several = "; ".join(_in_numbers(gate) for gate in there[:4])
+            more = f"; {len(there) - 4} more" if len(there) > 4 else ""
+            told += [f"**{word}:** {several}{more}.", ""]
+    return told
+
+
+def _is_open(gate: dict[str, Any]) -> bool:
+    return "waiver" not in gate and gate.get("judged", True)
+
+
+def _in_numbers(gate: dict[str, Any]) -> Markdown:
+    """A gate with its value and its rule."""
+    shown = gate["shown"]
+    value = f"{shown['value']} ({shown['cases']})" if shown["cases"] else shown["value"]
+    return fill("{} {}, needs {}", _named(gate), value, shown["rule"])
+
+
+def _waived(report: dict[str, Any]) -> list[dict[str, Any]]:
+    return [gate for gate in report["gates"] if "waiver" in gate]
+
+
+def _waivers(report: dict[str, Any]) -> list[str]:
+    """Every waiver, as loud as a failure: what does not hold, who lets it through, why and until when."""
+    waived = _waived(report)
+    if not waived:
+        return []
     rows = []
-    for gate in report["gates"]:
+    for gate in waived:
+        waiver = gate["waiver"]
+        rows.append((f"⏸️ {gate_name(gate)}", _measured(gate), waiver["reason"], waiver["owner"], waiver["expires"]))
+    are = "is" if len(waived) == 1 else "are"
+    title = f"### ⏸️ {plural(len(waived), 'gate does', 'gates do')} not hold and {are} waived"
+    return [title, "", *table(("gate", "measured", "reason", "owner", "until"), rows), ""]
+
+
+def _measured(gate: dict[str, Any]) -> str:
+    return f"{gate['shown']['value']}, needs {gate['shown']['rule']}"
+
+
+def _gates(report: dict[str, Any]) -> list[str]:
+    gates = report["gates"]
+    rows = []
+    for gate in gates:
         shown = gate["shown"]
-        name = gate_name(gate).replace("[", " [")
         outcome = _OUTCOME[gate["outcome"]] if gate.get("judged", True) else "not judged"
-        outcome = "⏸ waived" if "waiver" in gate else outcome
-        rows.append((name, outcome, *(shown[key] for key in ("value", "cases", "interval", "rule", "margin"))))
-    lines += [*_table(("gate", "outcome", "value", "cases", "95 % interval", "threshold", "margin"), rows), ""]
-    of_pairs, pairs, alike = compared.table(report["gates"])
-    lines += [*_table(of_pairs, pairs), ""] if pairs else []
-    lines += [fill("- {}", line) for line in alike]
-    for gate, name in zip(report["gates"], gate_names(report["gates"]), strict=True):
+        outcome = "⏸️ waived" if "waiver" in gate else outcome
+        cells = (shown[key] for key in ("value", "cases", "interval", "rule"))
+        rows.append((gate_name(gate).replace("[", " ["), outcome, *cells, _why(gate)))
+    header = ("gate", "outcome", "value", "cases", "95 % interval", "threshold", "why")
+    lines = [*table(header, rows), ""]
+    of_pairs, pairs, alike = compared.table(gates)
+    lines += [*table(of_pairs, pairs), ""] if pairs else []
+    below = [fill("- {}", line) for line in alike]
+    for gate, name in zip(gates, gate_names(gates), strict=True):
         rule = name.removeprefix(gate_name(gate)).strip()
         head = fill("{} {}", _named(gate), rule) if rule else _named(gate)
-        lines += [fill("- {}: {}", head, note) for note in gate_notes(gate)]
-    lines += [fill("- {}", note) for note in default_notes(report["gates"])]
-    if todo := steps(report, voices):
-        lines += ["", "**What to do next**", ""]
-        lines += [fill("- **{}**: {}", step["pattern"], step["do"]) for step in todo]
-    return [*lines, ""]
+        below += [fill("- {}: {}", head, note) for note in gate_notes(gate)]
+    below += [fill("- {}", note) for note in default_notes(gates)]
+    return [*lines, *below, ""] if below else lines
 
 
-def _metrics(suite: str, body: dict[str, Any], gated: dict[str, list[Fraction]], voice: Voice) -> list[str]:
-    lines: list[str] = [fill("### {}", suite), "", fill("{}.", voice.counts_line(body["counts"])), ""]
-    header, ranked = grid(body, gated)
-    if ranked:
-        lines += [*_table(header, ranked), ""]
-    rows: list[tuple[str, ...]] = []
-    for name, metric in shown_metrics(body):
-        if (ranked and "@" in name) or (not voice.shows_undefined and metric["undefined"]):
-            continue
-        rests_on = cases(metric["num"], metric["den"], metric.get("n"))
-        value = number_of(metric, gated.get(name, []))
-        rows.append((name, value, rests_on, metric["undefined"] or interval(metric)))
-    lines += [*_table(("metric", "value", "cases", "95 % interval"), rows), ""]
-    if body["labels"]:
-        lines += [fill("Labels: {}", counted(body["labels"])), ""]
-    if body["stages"]:
-        lines += [fill("Stages to blame: {}", counted(body["stages"])), ""]
-    lines += [fill("- {}", line) for line in blame.lines(body)]
-    lines += [fill("- {}", line) for line in voice.lines(body)]
-    for table in voice.tables(body):
-        lines += ["", *_table(table.header, table.rows), ""]
-        lines += [fill("- {}", line) for line in table.lines]
-    return lines if not lines[-1] else [*lines, ""]
+def _why(gate: dict[str, Any]) -> str:
+    """Why there is the gate; where nobody wrote it, what its metric is."""
+    if gate["why"]:
+        return str(gate["why"])
+    metric = all_metrics().get(gate["metric"].partition("@")[0])
+    return metric.definition if metric is not None else ""
 
 
 def _named(gate: dict[str, Any]) -> Markdown:
@@ -164,88 +198,26 @@ def _named(gate: dict[str, Any]) -> Markdown:
     return fill("{} {}", name, gate["slice"]) if gate["slice"] else name
 
 
-def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    return [row(header), "|---" * len(header) + "|", *map(row, rows)]
+# the sections behind it
 
 
-def _offenders(report: dict[str, Any], suite: str, voices: Voices) -> list[str]:
-    body = report["suites"][suite]
-    if not body["offenders"]:
-        return []
-    known = any("expected" in one for one in body["offenders"])
-    header, cells = _ANSWERED if "score" in body["offenders"][0] else _EXPECTED if known else _CLAIMED
-    look = to_look(report, suite, voices, body["offenders"][0]["qid"])
-    last = [fill("Everything about one of them: {}", code(look)), ""] if look else []
-    return [f"### Worst offenders{of_all(body)}", "", *_table(header, map(cells, body["offenders"])), "", *last]
+def _tested(report: dict[str, Any]) -> Section:
+    return Section(tested.TITLE, [f"### {tested.TITLE}", "", *table(("", ""), tested.facts(report)), ""])
 
 
-def _claimed(one: dict[str, Any]) -> tuple[str, ...]:
-    return (
-        one["qid"],
-        one["label"],
-        f"{blame.named(one)}: {one['why']}",
-        clip(one["claim"] or "", 200),
-        _ids(one["citations"]),
-        _ids(one["gold_citations"]),
-        _ids(one["retrieved_ids"]),
-    )
+def _changed(suite: str, body: dict[str, Any], *, named: bool) -> Section:
+    """What changed against the baseline, with the questions that flipped, both ways."""
+    title = f"What changed ({suite})" if named else "What changed"
+    lines = changes.block(body)
+    return Section(title, [fill("### {}", title), "", *lines, *([""] if lines[-1] else [])] if lines else [])
 
 
-def _expected(one: dict[str, Any]) -> tuple[str, ...]:
-    qid, label, stage, claim, *rest = _claimed(one)
-    return qid, label, stage, claim, clip(one.get("expected") or "", 200), *rest
+def _next(report: dict[str, Any], voices: Voices) -> Section:
+    todo = [fill("- **{}**: {}", step["pattern"], step["do"]) for step in steps(report, voices)]
+    title = "What to do next"
+    return Section(title, [f"### {title}", "", *todo, ""] if todo else [])
 
 
-def _answered(one: dict[str, Any]) -> tuple[str, ...]:
-    return (
-        one["qid"],
-        one["label"],
-        f"{one['score']:g}",
-        f"{blame.named(one)}: {one['why']}",
-        clip(one["question"] or "", 120),
-        _ids(one["citations"]),
-        _ids(one["gold_citations"]),
-        _ids(one["retrieved_ids"]),
-    )
-
-
-_CLAIMED = ("qid", "label", "stage", "claim", "cites", "gold", "retrieved"), _claimed
-_EXPECTED = ("qid", "label", "stage", "claim", "expected", "cites", "gold", "retrieved"), _expected
-_ANSWERED = ("qid", "label", "score", "stage", "question", "cites", "gold", "retrieved"), _answered
-
-
-def _ids(given: Any) -> str:
-    return ", ".join(str(one) for one in given[:10]) if isinstance(given, list) else str(given)
-
-
-def _warnings(body: dict[str, Any]) -> list[str]:
-    lines: list[str] = []
-    for warning in body["warnings"]:
-        said = fill("{} ({})", warning["message"], warning["code"])
-        lines.append(fill("- {}: {}", code(warning["where"]), said) if warning["where"] else fill("- {}", said))
-    return ["### Warnings", "", *lines, ""] if lines else []
-
-
-def _limits(suite: str, body: dict[str, Any]) -> list[str]:
-    return [f"### {panel.TITLE}", "", *(fill("- {}", line) for line in panel.lines(suite, body)), ""]
-
-
-def _slices(body: dict[str, Any], gated: dict[str, list[Fraction]]) -> list[str]:
-    if not body["slices"]:
-        return []
-    names = [name for name, metric in body["metrics"].items() if is_rate(metric) and not metric["undefined"]]
-    rows = [
-        (group, *(sliced(metrics[name], gated.get(name, [])) for name in names))
-        for group, metrics in body["slices"].items()
-    ]
-    return ["### Slices", "", *_table(("slice", *(name.partition(".")[2] for name in names)), rows), ""]
-
-
-def _inputs(body: dict[str, Any]) -> list[str]:
-    lines: list[str] = ["### Inputs", ""]
-    for one in body["inputs"]:
-        records = plural(one["records"], "record")
-        lines.append(fill("- {} {}: {}, sha256 {}", one["role"], code(one["path"]), records, code(one["sha256"])))
-    lines.append(fill("- gold set: {}", body["frozen"]))
-    made = [fill("- {}", line) for line in made_lines(body)] if made_lines(body, known=True) else []
-    return [*lines, "", *([f"### {MADE_TITLE}", "", *made, ""] if made else [])]
+def _cannot_show(report: dict[str, Any]) -> Section:
+    told = [line for suite, body in report["suites"].items() for line in panel.lines(suite, body)]
+    return Section(panel.TITLE, [f"### {panel.TITLE}", "", *(fill("- {}", line) for line in told), ""])

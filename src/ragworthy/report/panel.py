@@ -26,13 +26,13 @@ def lines(suite: str, body: dict[str, Any]) -> list[str]:
 def _size(suite: str, body: dict[str, Any]) -> str:
     """How many questions there are, and what clusters leave of them."""
     counts = body["counts"]
-    told = f"{suite}: {plural(counts['gold'], 'question')}" if "gold" in counts else f"{suite}:"
+    told = f"{suite}: {plural(counts['gold'], 'question')}" if "gold" in counts else ""
     clustered = {name: one for name, one in body["metrics"].items() if (one.get("deff") or 1) > 1}
     if clustered:
         name, worst = max(clustered.items(), key=lambda one: float(one[1]["deff"]))
         of = f"in {name} of {plural(worst['clusters'], 'cluster')}"
-        told += f", {of}: worth up to {worst['deff']:.1f} times fewer"
-    return f"{told}; it says nothing of questions that are not like these"
+        told += f"{', ' if told else f'{suite}: '}{of}: worth up to {worst['deff']:.1f} times fewer"
+    return f"{f'{told};' if told else f'{suite}:'} it says nothing of questions that are not like these"
 
 
 def _slices(body: dict[str, Any]) -> Iterator[str]:

@@ -1,5 +1,6 @@
 """The report for people at a terminal: verdict first, then gates, offenders, what to do next."""
 
+from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any
 
@@ -7,9 +8,11 @@ from ragworthy.report import blamed as blame
 from ragworthy.report import compared, panel
 from ragworthy.report.changes import lead
 from ragworthy.report.headline import decided, gate_names
+from ragworthy.report.last import verdict_line
 from ragworthy.report.made import TITLE as MADE_TITLE
 from ragworthy.report.made import lines as made_lines
-from ragworthy.report.part import Table, Voice, Voices, blamed, partial_notes, steps, to_look
+from ragworthy.report.part import Table, Voice, Voices, partial_notes, steps, to_look
+from ragworthy.report.screen import FILE, Piece, Screen, Span
 from ragworthy.report.show import (
     cases,
     counted,
@@ -22,70 +25,38 @@ from ragworthy.report.show import (
     limits,
     number_of,
     of_all,
-    padded,
     shown_metrics,
     sliced,
-    width_of,
 )
-from ragworthy.safe import terminal
-from ragworthy.text import clip, visible
+from ragworthy.text import clip
 
 MOST_COLUMNS = 5
 """So many rates stand beside each other in a table of slices."""
 
-_COLOURS = {"SHIP": "32", "NO-SHIP": "31", "INCONCLUSIVE": "33", "INVALID": "35"}
-_OUTCOMES = {"pass": "32", "fail": "31", "undecided": "33", "not_measured": "35"}
+TODO = "What to do next"
 
 
-def render(report: dict[str, Any], voices: Voices, *, colour: bool = False, full: bool = False) -> str:
-    """The whole report as text; the last line is the verdict and the exit code. `full`: with what it cannot show.
-
-    Whatever a line holds of the data, nothing in it steers a terminal; colours are added when that is done.
-    """
-    lines = [
-        report["verdict"] + _headline(report, voices),
-        "",
-        *_leads(report, voices),
-        *(f"  not valid: {reason}" for reason in report["invalid"]),
-    ]
+def render(report: dict[str, Any], voices: Voices, screen: Screen = FILE) -> str:
+    """The whole report as text, with what it cannot show; the last line is the verdict with what decided."""
+    head = Span(report["verdict"], report["verdict"])
+    lines = [*screen.hung([head], _headline(report, voices), indent=4), ""]
+    lines += _prose(screen, _leads(report, voices))
+    lines += _prose(screen, [f"  not valid: {reason}" for reason in report["invalid"]])
     if report["invalid"]:
         lines.append("")
-    first = len(lines) + 1  # after the header of the gates
-    lines += _gates(report["gates"])
+    lines += _gates(report["gates"], screen)
     for suite, body in report["suites"].items():
         first_one = body["offenders"][0]["qid"] if body["offenders"] else None
         look = to_look(report, suite, voices, first_one) if first_one is not None else ""
-        lines += _suite(suite, body, limits(report), voices(suite), look)
-    if full:
-        made = [f"  {line}" for body in report["suites"].values() for line in made_lines(body)]
-        lines += [MADE_TITLE, *made, ""] if made else []
-        limited = (f"  {line}" for suite, body in report["suites"].items() for line in panel.lines(suite, body))
-        lines += [panel.TITLE, *limited, ""]
+        lines += _suite(suite, body, limits(report), voices(suite), look, screen)
+    made = [f"  {line}" for body in report["suites"].values() for line in made_lines(body)]
+    lines += [*_titled(screen, MADE_TITLE, made), ""] if made else []
+    limited = [f"  {line}" for suite, body in report["suites"].items() for line in panel.lines(suite, body)]
+    lines += [*_titled(screen, panel.TITLE, limited), ""]
     if todo := steps(report, voices):
-        lines += ["What to do next", *(f"  {step['pattern']}: {step['do']}" for step in todo), ""]
-    lines.append(f"verdict: {report['verdict']} (exit {report['exit_code']})")
-    shown = list(map(terminal, lines))
-    if colour:
-        shown[0] = _painted(shown[0], report["verdict"], _COLOURS[report["verdict"]])
-        for nth, gate in enumerate(report["gates"], first):
-            shown[nth] = _painted(shown[nth], f" {_outcome(gate)}", _OUTCOMES[gate["outcome"]])
-    return "\n".join(shown) + "\n"
-
-
-def brief(report: dict[str, Any], voices: Voices, *, most: int = 5) -> str:
-    """The decision, the gates and the first offenders: what fits into the failure of a test."""
-    lines = [report["verdict"] + _headline(report, voices), "", *_leads(report, voices)]
-    lines += [f"  not valid: {reason}" for reason in report["invalid"]]
-    lines += ["", *_gates(report["gates"])] if report["invalid"] else _gates(report["gates"])
-    offenders = blamed(report, voices)
-    if offenders:
-        more = len(offenders) - most
-        lines += ["Worst offenders", *(line for one in offenders[:most] for line in _offender(one))]
-        lines += [f"  … and {more} more", ""] if more > 0 else [""]
-    if todo := steps(report, voices):
-        lines += ["What to do next", *(f"  {step['pattern']}: {step['do']}" for step in todo), ""]
-    lines.append(f"verdict: {report['verdict']} (exit {report['exit_code']})")
-    return "\n".join(map(terminal, lines)) + "\n"
+        lines += [*_titled(screen, TODO, [f"  {step['pattern']}: {step['do']}" for step in todo]), ""]
+    lines.append(verdict_line(report, screen))
+    return "\n".join(lines) + "\n"
 
 
 def _leads(report: dict[str, Any], voices: Voices) -> list[str]:
@@ -99,11 +70,13 @@ def _headline(report: dict[str, Any], voices: Voices) -> str:
     return decided(report) + "".join(f" ({note})" for note in partial_notes(report, voices))
 
 
-def _painted(line: str, word: str, code: str) -> str:
-    """The line with a word of it in colour, where it is first."""
-    bare = word.lstrip()
-    blanks = word.removesuffix(bare)
-    return line.replace(word, f"{blanks}\x1b[1;{code}m{bare}\x1b[0m", 1)
+def _prose(screen: Screen, lines: Iterable[str]) -> list[str]:
+    """Lines as they fit."""
+    return [shown for line in lines for shown in screen.prose(line)]
+
+
+def _titled(screen: Screen, title: str, lines: Iterable[str]) -> list[str]:
+    return [screen.line(Span(title, "head")), *_prose(screen, lines)]
 
 
 def _outcome(gate: dict[str, Any]) -> str:
@@ -112,84 +85,74 @@ def _outcome(gate: dict[str, Any]) -> str:
     return str(gate["outcome"]) if gate.get("judged", True) else "not judged"
 
 
-def _table(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> list[str]:
-    """Rows in columns, two blanks apart."""
-    rows = [tuple(map(visible, row)) for row in rows]  # before anything is measured
-    widths = [max(width_of(row[i]) for row in (header, *rows)) for i in range(len(header))]
-    cells = [[padded(cell, width) for cell, width in zip(row, widths, strict=True)] for row in (header, *rows)]
-    return ["  " + "  ".join(row).rstrip() for row in cells]
-
-
-def _gates(gates: list[dict[str, Any]]) -> list[str]:
+def _gates(gates: list[dict[str, Any]], screen: Screen) -> list[str]:
     header = ("gate", "outcome", "value", "cases", "95 % interval", "threshold", "margin")
     if not gates:
         return []
-    rows = []
+    rows: list[tuple[Piece, ...]] = []
     for gate in gates:
-        shown = gate["shown"]
+        shown, outcome = gate["shown"], _outcome(gate)
         numbers = (shown[key] for key in ("value", "cases", "interval", "rule", "margin"))
-        rows.append((gate_name(gate), _outcome(gate), *numbers))
-    lines = [*_table(header, rows), ""]
+        rows.append((gate_name(gate), Span(outcome, outcome.replace(" ", "_")), *numbers))
+    lines = [*screen.table(header, rows, drop=("margin",)), ""]
     of_pairs, pairs, alike = compared.table(gates)
-    lines += [*_table(of_pairs, pairs), ""] if pairs else []
+    lines += [*screen.table(of_pairs, pairs), ""] if pairs else []
     notes = [f"  {line}" for line in alike]
     named = zip(gates, gate_names(gates), strict=True)
     notes += [f"  {name}: {note}" for gate, name in named for note in gate_notes(gate)]
     notes += [f"  {note}" for note in default_notes(gates)]
-    return [*lines, *notes, ""] if notes else lines
+    return [*lines, *_prose(screen, notes), ""] if notes else lines
 
 
-def _suite(suite: str, body: dict[str, Any], gated: dict[str, list[Fraction]], voice: Voice, look: str) -> list[str]:
-    lines = [f"{suite}: {voice.counts_line(body['counts'])}", ""]
+def _suite(
+    suite: str, body: dict[str, Any], gated: dict[str, list[Fraction]], voice: Voice, look: str, screen: Screen
+) -> list[str]:
+    lines = [*screen.hung([Span(f"{suite}: ", "head")], voice.counts_line(body["counts"]), indent=4), ""]
     header, ranked = grid(body, gated)
     if ranked:
-        lines += [*_table(header, ranked), ""]
+        lines += [*screen.table(header, ranked), ""]
     plain = [(name, one) for name, one in shown_metrics(body) if not ranked or "@" not in name]
     measured = [(name, one) for name, one in plain if voice.shows_undefined or one["undefined"] is None]
-    lines += _table(
+    lines += screen.table(
         ("metric", "value", "cases", "95 % interval"),
         [_metric(name, one, gated.get(name, [])) for name, one in measured],
     )
     lines.append("")
-    if body["labels"]:
-        lines.append(f"  {counted(body['labels'])}")
-    if body["stages"]:
-        lines.append(f"  stages to blame: {counted(body['stages'])}")
-    lines += [f"  {line}" for line in blame.lines(body)]
-    lines += [f"  {line}" for line in voice.lines(body)]
-    if lines[-1]:
-        lines.append("")
+    told = [f"  {counted(body['labels'])}"] if body["labels"] else []
+    told += [f"  stages to blame: {counted(body['stages'])}"] if body["stages"] else []
+    told += [f"  {line}" for line in (*blame.lines(body), *voice.lines(body))]
+    lines += [*_prose(screen, told), ""] if told else []
     tables = voice.tables(body)
-    lines += [line for table in tables if not table.last for line in _own(table)]
-    lines += _slices(body, gated)
-    lines += [line for table in tables if table.last for line in _own(table)]
-    return lines + _worst(body, look) + _warnings(body)
+    lines += [line for table in tables if not table.last for line in _own(table, screen)]
+    lines += _slices(body, gated, screen)
+    lines += [line for table in tables if table.last for line in _own(table, screen)]
+    return lines + _worst(body, look, screen) + _warnings(body, screen)
 
 
-def _own(table: Table) -> list[str]:
+def _own(table: Table, screen: Screen) -> list[str]:
     """A table that only one suite has."""
-    lines = [*_table(table.header, table.rows), ""]
-    return [*lines, *(f"  {line}" for line in table.lines), ""] if table.lines else lines
+    lines = [*screen.table(table.header, table.rows), ""]
+    return [*lines, *_prose(screen, (f"  {line}" for line in table.lines)), ""] if table.lines else lines
 
 
-def _worst(body: dict[str, Any], look: str) -> list[str]:
+def _worst(body: dict[str, Any], look: str, screen: Screen) -> list[str]:
     """The offenders, and the command that shows one of them with everything known of it."""
     if not body["offenders"]:
         return []
-    lines = [f"Worst offenders{of_all(body)}"]
+    lines = [screen.line(Span("Worst offenders", "head"), of_all(body))]
     for one in body["offenders"]:
-        lines += _offender(one)
-    return [*lines, f"  everything about one of them: {look}", ""] if look else [*lines, ""]
+        lines += _offender(one, screen)
+    return [*lines, *screen.prose(f"  everything about one of them: {look}"), ""] if look else [*lines, ""]
 
 
-def _warnings(body: dict[str, Any]) -> list[str]:
+def _warnings(body: dict[str, Any], screen: Screen) -> list[str]:
     if not body["warnings"]:
         return []
-    lines = ["Warnings"]
+    lines = []
     for warning in body["warnings"]:
         where = f"{warning['where']}: " if warning["where"] else ""
         lines.append(f"  {where}{warning['message']} [{warning['code']}]")
-    return [*lines, ""]
+    return [*_titled(screen, "Warnings", lines), ""]
 
 
 def _metric(name: str, metric: dict[str, Any], thresholds: list[Fraction]) -> tuple[str, str, str, str]:
@@ -198,7 +161,7 @@ def _metric(name: str, metric: dict[str, Any], thresholds: list[Fraction]) -> tu
     return name, number_of(metric, thresholds), cases(metric["num"], metric["den"], metric.get("n")), interval(metric)
 
 
-def _slices(body: dict[str, Any], gated: dict[str, list[Fraction]]) -> list[str]:
+def _slices(body: dict[str, Any], gated: dict[str, list[Fraction]], screen: Screen) -> list[str]:
     """The gated rates of every slice."""
     shown = {*gated, "retrieval.recall@5"}
     names = [name for name, metric in body["metrics"].items() if name in shown and is_rate(metric)]
@@ -213,45 +176,43 @@ def _slices(body: dict[str, Any], gated: dict[str, list[Fraction]]) -> list[str]
     ]
     if not rows:
         return []
-    return [*_table(("slice", *(name.partition(".")[2] for name in names)), rows), ""]
+    return [*screen.table(("slice", *(name.partition(".")[2] for name in names)), rows), ""]
 
 
-def _offender(one: dict[str, Any]) -> list[str]:
+def _offender(one: dict[str, Any], screen: Screen) -> list[str]:
     score = f"  {one['score']:g} of 100" if one.get("score") is not None else ""
-    lines = [f"  {one['qid']}  {one['label']}{score}  ({blame.named(one)}: {one['why']})"]
-    if "score" in one:
-        return lines + _answered(one)
+    head: list[Piece] = [f"  {one['qid']}  ", Span(one["label"], "label"), f"{score}  "]
+    lines = screen.hung(head, f"({blame.named(one)}: {one['why']})", indent=6)
+    for name, text in _answered(one) if "score" in one else _told(one):
+        lines += screen.hung([f"      {name:<9}  "], text, indent=17)
+    return lines
+
+
+def _told(one: dict[str, Any]) -> list[tuple[str, str]]:
+    """What there is to say of an answer in words, as (name, text)."""
+    told = []
     if one["question"]:
-        lines.append(f"      question   {clip(one['question'], 100)}")
+        told.append(("question", clip(one["question"], 100)))
     if one["claim"] is not None:
-        lines.append(f"      claim      {clip(one['claim'], 100)}")
+        told.append(("claim", clip(one["claim"], 100)))
     if one["claim"] is not None or one["citations"]:
-        lines.append(f"      cites      {ids(one['citations'])}")
+        told.append(("cites", ids(one["citations"])))
     if one["claim"] is None and not one["retrieved_ids"] and not one["gold_citations"]:
-        return lines  # votes alone: there is no answer to look at
+        return told  # votes alone: there is no answer to look at
     if one.get("expected"):
-        lines.append(f"      expected   {clip(one['expected'], 100)}")
+        told.append(("expected", clip(one["expected"], 100)))
     if locks := one.get("constraints"):
-        lines += [
-            f"      locked     {clip('; '.join(locks['locked']), 100)}",
-            f"      echoed     {ids(locks['echo'] or [])}",
-        ]
-        lines += [f"      against    {clip(each['lock'], 60)} ({each['rule']})" for each in locks["against"]]
-    lines.append(f"      gold       {ids(one['gold_citations'])}")
-    lines.append(f"      retrieved  {ids(one['retrieved_ids'])}")
-    return lines
+        told += [("locked", clip("; ".join(locks["locked"]), 100)), ("echoed", ids(locks["echo"] or []))]
+        told += [("against", f"{clip(each['lock'], 60)} ({each['rule']})") for each in locks["against"]]
+    return [*told, ("gold", ids(one["gold_citations"])), ("retrieved", ids(one["retrieved_ids"]))]
 
 
-def _answered(one: dict[str, Any]) -> list[str]:
+def _answered(one: dict[str, Any]) -> list[tuple[str, str]]:
     """What there is to say of a structured answer."""
-    lines = []
-    for name, text in (("question", one["question"]), ("answer", one["claim"])):
-        if text:
-            lines.append(f"      {name:<9}  {clip(text, 100)}")
-    for name, key in (("cites", "citations"), ("gold", "gold_citations"), ("retrieved", "retrieved_ids")):
-        if one[key]:
-            lines.append(f"      {name:<9}  {ids(one[key])}")
-    return lines
+    texts = (("question", one["question"]), ("answer", one["claim"]))
+    lists = (("cites", "citations"), ("gold", "gold_citations"), ("retrieved", "retrieved_ids"))
+    told = [(name, clip(text, 100)) for name, text in texts if text]
+    return [*told, *((name, ids(one[key])) for name, key in lists if one[key])]
 
 
 def ids(given: Any, most: int = 8) -> str:

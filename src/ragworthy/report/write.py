@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -12,9 +12,13 @@ from ragworthy.files import write_whole, write_with
 from ragworthy.report.part import Column, Voice, Voices
 from ragworthy.safe import json_text
 
+if TYPE_CHECKING:
+    from ragworthy.report.screen import Screen
+
 SUFFIXES = {
     ".json": "json",
     ".md": "markdown",
+    ".html": "html",
     ".xml": "junit",
     ".txt": "text",
     ".jsonl": "rows",
@@ -22,10 +26,13 @@ SUFFIXES = {
     ".csv": "rows",
 }
 
+PAGE_MARK = b'<meta name="generator" content="ragworthy '
+"""What every page of ours has among its first lines."""
 
-def render(report: dict[str, Any], form: str, voices: Voices, *, colour: bool = False, full: bool = False) -> str:
-    """The report in one of the formats text, json, compact, markdown, junit; `full`: as text with what it cannot
-    show.
+
+def render(report: dict[str, Any], form: str, voices: Voices, screen: "Screen | None" = None) -> str:
+    """The report in one of the formats text, json, compact, markdown, junit, html. Text is the whole report, for a file
+    unless a screen is named. A page has what the report itself knows of its questions; `flow.write` knows more.
     """
     if form == "json":
         return json_text(report)
@@ -41,10 +48,16 @@ def render(report: dict[str, Any], form: str, voices: Voices, *, colour: bool = 
         from ragworthy.report import junit
 
         return junit.render(report, voices)
+    if form == "html":
+        from ragworthy.report.html.gather import of_report
+        from ragworthy.report.html.page import render as page
+
+        return page(of_report(report, voices))
     if form == "text":
         from ragworthy.report import text
+        from ragworthy.report.screen import FILE
 
-        return text.render(report, voices, colour=colour, full=full)
+        return text.render(report, voices, screen or FILE)
     return _by_plugin(report, form)
 
 

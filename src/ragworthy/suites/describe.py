@@ -61,7 +61,7 @@ def describe(suite: Suite, found: Found) -> Part:
     body: dict[str, Any] = {}
     for key in _COMMON:
         body |= {**extra.body.get(key, {}), key: common[key]}
-    body |= {"can_show": able.entries(found.judged), **_compared(suite, found), "rows": _kept(found)}
+    body |= {"can_show": able.entries(found.judged), **_compared(suite, found, extra), "rows": _kept(found)}
     return Part(
         suite=suite.name,
         body=body,
@@ -76,13 +76,13 @@ def describe(suite: Suite, found: Found) -> Part:
     )
 
 
-def _compared(suite: Suite, found: Found) -> dict[str, Any]:
+def _compared(suite: Suite, found: Found, extra: Extra) -> dict[str, Any]:
     """What changed against the baseline, where there is one."""
     if found.opened.earlier is None:
         return {}
     from ragworthy.suites.changes import against_baseline
 
-    return {"compared": against_baseline(suite, found)}
+    return {"compared": against_baseline(suite, found, extra.texts)}
 
 
 def _kept(found: Found) -> dict[str, Any]:

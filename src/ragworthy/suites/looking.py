@@ -5,13 +5,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import msgspec
+
 from ragworthy.errors import DataError
 from ragworthy.ids import stable
 from ragworthy.load.decode import Decoder
 from ragworthy.metrics.facts.pieces import every_piece, needed, occurs, tells
 from ragworthy.names import HARMLESS, MIN_SUBSTR
 from ragworthy.records import Chunk, Gold, GoldSource, RetrievalGold
-from ragworthy.report.sheet import Answered, Expected, Sheet, passages_of
+from ragworthy.report.sheet import Answered, Expected, Sheet, Viewed, passages_of
 from ragworthy.suites.answers.wording import expected_text
 from ragworthy.suites.evidence import Case, Found, Offender, Row
 from ragworthy.text import fold, has_cjk
@@ -96,32 +98,44 @@ def answered_of(
 
 
 class Texts(NamedTuple):
-    """The texts of some ids, and where they are not known how to get them."""
+    """The texts of some ids; or why none is known, and how to get them."""
 
-    known: dict[str, str]
-    notes: list[str]
+    texts: dict[str, str]
+    why: str = ""
 
 
-def texts_of(found: Found, ids: Iterable[str]) -> Texts:
+def with_texts(found: Found, shown: Sequence[Viewed]) -> list[Viewed]:
+    """Questions with the texts behind their ids, all of them from one reading of the corpus."""
+    known = _known(found, frozenset(one.id for each in shown for one in each.sheet.passages))
+    return [_with_own(found, one, known) for one in shown]
+
+
+def _with_own(found: Found, shown: Viewed, known: "Texts") -> Viewed:
+    """One of them with its texts, and what is to be said of those that are not there."""
+    sheet = shown.sheet
+    if not sheet.passages:
+        return shown
+    passages = [msgspec.structs.replace(one, text=known.texts.get(one.id)) for one in sheet.passages]
+    notes = [known.why] if known.why else []
+    lost = [] if known.why else sorted(one.id for one in passages if one.text is None)
+    if lost:
+        where = "the corpus" if found.request.get("corpus") is not None else f"{BESIDE} beside the traces"
+        notes = [f"not in {where}, so without a text: {', '.join(lost[:5])}{' …' if len(lost) > 5 else ''}"]
+    return shown.having(passages=passages, notes=[*sheet.notes, *notes])
+
+
+def _known(found: Found, wanted: frozenset[str]) -> "Texts":
     """The texts of some ids: from the corpus, else from what a run wrote beside its traces. The file is streamed."""
-    wanted = frozenset(ids)
     given = found.request.get("corpus")
     beside = _beside(found)
-    if not wanted:
-        return Texts({}, [])
     if given is None and beside is None:
-        return Texts({}, [_how(found)])
+        return Texts({}, _how(found))
     from ragworthy.index.blocks import chunk_source
 
     try:
-        known = _streamed(chunk_source(given if given is not None else beside), wanted)
+        return Texts(_streamed(chunk_source(given if given is not None else beside), wanted) if wanted else {})
     except DataError as error:
-        return Texts({}, [f"texts are not shown: {error.problems[0]}"])
-    lost = sorted(wanted - known.keys())
-    if not lost:
-        return Texts(known, [])
-    where = "the corpus" if given is not None else f"{BESIDE} beside the traces"
-    return Texts(known, [f"not in {where}, so without a text: {', '.join(lost[:5])}{' …' if len(lost) > 5 else ''}"])
+        return Texts({}, f"texts are not shown: {error.problems[0]}")
 
 
 def _streamed(source: "Source", wanted: frozenset[str]) -> dict[str, str]:
@@ -165,11 +179,10 @@ def _how(found: Found) -> str:
 
 
 def sheet_of(case: Case, row: Row, one: Offender, found: Found, **more: Any) -> Sheet:
-    """What a suite knows of a question as it stands in a report, with the texts behind its ids."""
+    """What a suite knows of a question as it stands in a report; `with_texts` adds the texts behind its ids."""
     citations = one.citations if isinstance(one.citations, list) else [one.citations]
     cited = [name for name in map(id_of, citations) if name]
     gold = list(one.gold_citations)
-    texts = texts_of(found, (*gold, *cited, *one.retrieved_ids))
     good = is_good(case)
     own: Mapping[str, Any] = one.own
     usual = {
@@ -186,10 +199,9 @@ def sheet_of(case: Case, row: Row, one: Offender, found: Found, **more: Any) -> 
         cause=None if good or case.cause is None else str(case.cause),
         why="" if good else one.why,
         question=one.question,
-        passages=passages_of(gold, cited, one.retrieved_ids, texts.known),
+        passages=passages_of(gold, cited, one.retrieved_ids),
         metrics=row.metrics,
         undefined=row.undefined,
-        notes=texts.notes,
         **(usual | more),
     )
 

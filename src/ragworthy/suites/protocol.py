@@ -46,7 +46,7 @@ from ragworthy.suites.evidence import (
 from ragworthy.suites.examine import Seen, usual
 from ragworthy.suites.intervals import Part, plain
 from ragworthy.suites.kept import counted, rows_of, too_many
-from ragworthy.suites.looking import sheet_of
+from ragworthy.suites.looking import sheet_of, with_texts
 from ragworthy.suites.opened import Opened
 from ragworthy.suites.request import Progress, Request
 from ragworthy.suites.rowing import WHOLE as WHOLE
@@ -378,10 +378,10 @@ class Suite(Voiced, Blaming, ABC):
     def items(self, found: Found, names: Sequence[str]) -> list[Viewed]:
         """Some questions by ids that `case_of` knows, in the order asked for, each with everything known of it."""
         cases = {name: self.case_of(found.evidence, name) for name in names}
-        return [self.item(case, found) for name in names if (case := cases[name]) is not None]
+        return with_texts(found, [self.item(case, found) for name in names if (case := cases[name]) is not None])
 
     def item(self, case: Case, found: Found) -> Viewed:
-        """One of them: what an offender shows, with the texts behind its ids and what each metric says."""
+        """One of them: what an offender shows, and what each metric says."""
         return Viewed(sheet_of(case, self.said(case, found), self.offender(case, found), found))
 
     def said(self, case: Case, found: Found) -> Row:

@@ -313,12 +313,12 @@ def test_a_policy_and_its_receipt_keep_the_gate_on_the_text_too(
     )
     files = 'version = 1\n[answers]\ngold = "gold.jsonl"\ntraces = "trace.jsonl"\n'
     Path("ragworthy.toml").write_text(files + gates)
-    done = run_cli("gate", "--unfrozen", "--no-history", "--receipt", "one.json")
+    done = run_cli("gate", "--full", "--unfrozen", "--no-history", "--receipt", "one.json")
     assert (done.code, "NO-SHIP: answers.containment fails" in done.out) == (1, True)
     assert run_cli("verify", "one.json").code == 0
     flags = ("--gates", "precision=0.8", "chr=0.7", "under=0.1", "over=0.1")
     args = ("--gold", "gold.jsonl", "--trace", "trace.jsonl", "-q", "--receipt", "two.json")
-    assert run_cli("score", "answers", *args, *flags).code == 1
+    assert run_cli("score", "answers", "--full", *args, *flags).code == 1
     asked = json.loads(Path("two.json").read_text())["request"]["gates"]
     assert [gate.get("replaces", False) for gate in asked] == [True, True, False, False]
     assert run_cli("verify", "two.json").code == 0

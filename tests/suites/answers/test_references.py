@@ -110,15 +110,20 @@ def test_answered_unanswerable_questions_alone_make_no_precision() -> None:
 
 def test_references_only_end_with_gates_to_write(tmp_path: Path, cli: Cli) -> None:
     gold, traces = write_jsonl(tmp_path / "g.jsonl", GOLD), write_jsonl(tmp_path / "t.jsonl", TRACES)
-    done = cli("score", "answers", "--gold", gold, "--trace", traces)
+    done = cli("score", "answers", "--full", "--gold", gold, "--trace", traces)
     assert done.code == 4
     # (10/14 + 8/14 + 4/6) / 5 = 0.390…, details 1/8
     assert ("gate on the references: --gates reference_f1=0.39,reference_details=0.12,chr=0.75,under_refusal=0.05,"
             "over_refusal=0.10 (reference_f1 is 0.390 now, reference_details is 0.125 now)") in done.out  # fmt: skip
     gates = "reference_f1=0.39,reference_details=0.12"
-    scored = cli("score", "answers", "--gold", gold, "--trace", traces, "--gates", gates)
+    scored = cli("score", "answers", "--full", "--gold", gold, "--trace", traces, "--gates", gates)
     assert (scored.code, scored.out.splitlines()[0]) == (1, "NO-SHIP: answers.over_refusal fails")  # 1 of 4
-    assert cli("score", "answers", "--gold", gold, "--trace", traces, "--gates", f"{gates},over_refusal=0.25").code == 0
+    assert (
+        cli(
+            "score", "answers", "--full", "--gold", gold, "--trace", traces, "--gates", f"{gates},over_refusal=0.25"
+        ).code
+        == 0
+    )
 
 
 def test_a_reference_is_enough_for_an_item(tmp_path: Path, cli: Cli) -> None:

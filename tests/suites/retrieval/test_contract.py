@@ -110,7 +110,8 @@ def test_answers_that_cite_first_are_a_gate_and_a_row(tmp_path: Path) -> None:
     write_jsonl(tmp_path / "gold.jsonl", gold)
     write_jsonl(tmp_path / "trace.jsonl", traces)
     done = run_cli("score", "retrieval", "--gold", tmp_path / "gold.jsonl", "--trace", tmp_path / "trace.jsonl",
-                   "--gates", "cite_first=1", "--no-default-gates", "--rows", tmp_path / "rows.jsonl")  # fmt: skip
+                   "--gates", "cite_first=1", "--no-default-gates", "--full",
+                   "--rows", tmp_path / "rows.jsonl")  # fmt: skip
     assert done.code == 1
     assert "retrieval.cite_first  fail     0.5    2/4" in done.out
     rows = [json.loads(line) for line in (tmp_path / "rows.jsonl").read_text().splitlines()]

@@ -90,7 +90,7 @@ def test_flags_policies_and_receipts_judge_alike(tmp_path: Path) -> None:
              (("gold", GOLD), ("trace", SHADOW), ("live", LIVE))}  # fmt: skip
     flags = [part for name, path in files.items() for part in (f"--{name}", path)]
     receipt = tmp_path / "receipt.json"
-    done = run_cli("score", "retrieval", *flags, "--pack", "acceptance", "--no-default-gates", "--k", "5,10",
+    done = run_cli("score", "retrieval", "--full", *flags, "--pack", "acceptance", "--no-default-gates", "--k", "5,10",
                    "--receipt", receipt)  # fmt: skip
     assert done.code == 1 and "NO-SHIP: retrieval.recall@10 fails" in done.out
     assert run_cli("verify", receipt).code == 0

@@ -340,7 +340,7 @@ def test_gates_on_trec_files(lab: Path, gate: str, code: int) -> None:
 
 def test_without_gates_nothing_is_judged(lab: Path) -> None:
     """Scored, and nobody asked for a verdict: that is no invalid evidence, and no SHIP either."""
-    done = score(lab)
+    done = score(lab, "--full")
     assert done.code == 3
     assert done.out.startswith("INCONCLUSIVE: scored, and nothing was judged: there is no gate\n\nretrieval: ")
     wanted = "scored, and nothing was judged: add --gates recall@5=0.80, or --live-run OLD to compare with"

@@ -278,7 +278,7 @@ def judged(tmp_path: Path) -> Path:
 
 def test_index_diff_after_a_rechunk_needs_no_rebinding(built: Path, tmp_path: Path) -> None:
     """One wording, documents judged, two chunkings: a verdict against live, first line first."""
-    done = run_cli("index", "diff", built / "live", built / "shadow", "--gold", judged(tmp_path))
+    done = run_cli("index", "diff", "--full", built / "live", built / "shadow", "--gold", judged(tmp_path))
     lines = done.out.splitlines()
     assert done.code == 0, done.out + done.err
     assert lines[0] == "SHIP: all 4 gates hold"
@@ -307,7 +307,7 @@ def test_max_drop_says_how_much_worse_is_too_much(built: Path, tmp_path: Path) -
     run_cli("index", "build", "--docs", tmp_path / "less.jsonl", "--out", shadow, "--dense", "none")
 
     def diff(*flags: object) -> Done:
-        return run_cli("index", "diff", built / "live", shadow, "--gold", judged(tmp_path), *flags)
+        return run_cli("index", "diff", "--full", built / "live", shadow, "--gold", judged(tmp_path), *flags)
 
     done = diff()
     assert done.code == 3  # beyond the tolerance, and one question proves nothing

@@ -153,7 +153,7 @@ def test_ids_of_one_chunking_do_not_compare_it_with_another(world: World, tmp_pa
     rows = [json.loads(line) for line in (tmp_path / f"{own}.jsonl").read_text(encoding="utf-8").splitlines()]
     gold = of_chunks(tmp_path, rows)
     first = json.loads(gold.read_text(encoding="utf-8").splitlines()[0])["relevant"][0]
-    done = run_cli("index", "diff", tmp_path / "live", tmp_path / "shadow", "--gold", gold)
+    done = run_cli("index", "diff", "--full", tmp_path / "live", tmp_path / "shadow", "--gold", gold)
     assert done.code == 4
     [why] = [line for line in done.out.splitlines() if line.endswith("[RW-G25]")]
     assert f" gold ids are blocks of {own} that {other} cuts differently, e.g. {first}: any part of them " in why
@@ -161,13 +161,15 @@ def test_ids_of_one_chunking_do_not_compare_it_with_another(world: World, tmp_pa
         "say what answers each question as gold_evidence and check it with 'ragworthy gold bind' [RW-G25]"
     )
     report = json.loads(
-        run_cli("index", "diff", tmp_path / "live", tmp_path / "shadow", "--gold", gold, "--format", "json").out
+        run_cli(
+            "index", "diff", "--full", tmp_path / "live", tmp_path / "shadow", "--gold", gold, "--format", "json"
+        ).out
     )
     outcomes = {gate["metric"]: gate["outcome"] for gate in report["gates"]}
     assert outcomes.pop("retrieval.missing") == "pass" and {*outcomes.values()} == {"not_measured"}
     assert "better," not in done.out  # no headline of numbers that mean nothing
     assert report["suites"]["retrieval"]["live"]["canary"]["eligible"] is False
-    same = run_cli("index", "diff", tmp_path / own, tmp_path / own, "--gold", gold)
+    same = run_cli("index", "diff", "--full", tmp_path / own, tmp_path / own, "--gold", gold)
     assert "RW-G25" not in same.out and "RW-G26" not in same.out
 
 
@@ -182,7 +184,7 @@ def test_a_tie_about_whose_ids_they_are_is_no_verdict(world: World, tmp_path: Pa
         docs = write_jsonl(tmp_path / f"{side}.jsonl", rows)
         assert run_cli("index", "build", "--docs", docs, "--out", tmp_path / side, "--dense", "none").code == 0
     gold = write_jsonl(tmp_path / "gold.jsonl", [{"qid": "1", "question": "bucket", "relevant": ["buckets.md-1"]}])
-    diff = ("index", "diff", tmp_path / "live", tmp_path / "shadow", "--gold", gold)
+    diff = ("index", "diff", "--full", tmp_path / "live", tmp_path / "shadow", "--gold", gold)
     done = run_cli(*diff)
     assert done.code == 4
     assert (
@@ -200,7 +202,7 @@ def test_scores_over_redirects_to_another_chunking_say_so_beside_the_verdict(wor
     run_cli("index", "migrate", world.live, world.shadow, "-o", table)
     assert run_cli("retrieve", "--index", world.shadow, "--gold", gold, "-o", traces, "--seeds", "0").code == 0
     given = ("--gold", gold, "--trace", traces, "--corpus", world.shadow, "--redirects", table)
-    done = run_cli("score", "retrieval", *given, "--gates", "recall@5=0.1", "--no-default-gates")
+    done = run_cli("score", "retrieval", "--full", *given, "--gates", "recall@5=0.1", "--no-default-gates")
     total = len(gold.read_text(encoding="utf-8").splitlines())
     assert done.out.splitlines()[0] == (
         f"SHIP: all 2 gates hold ({total} of {total} gold ids lead to blocks that are cut differently: any part of a "
@@ -211,7 +213,7 @@ def test_scores_over_redirects_to_another_chunking_say_so_beside_the_verdict(wor
 
 def test_ids_of_neither_index_are_called_that(world: World, tmp_path: Path) -> None:
     gold = write_jsonl(tmp_path / "gold.jsonl", [{"qid": "1", "question": "bucket", "relevant": ["elsewhere#1"]}])
-    done = run_cli("index", "diff", world.live, world.shadow, "--gold", gold)
+    done = run_cli("index", "diff", "--full", world.live, world.shadow, "--gold", gold)
     assert done.code == 4
     assert "not valid: 1 of 1 gold ids are of neither index, e.g. elsewhere#1 [RW-G13]\n" in done.out
     assert "they are ids of neither index: take the gold set of these documents" in done.out

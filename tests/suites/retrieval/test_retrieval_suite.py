@@ -84,7 +84,9 @@ def said(code: str, message: str) -> str:
 def cli(folder: Path, questions: list[Row], traces: list[Row], *flags: object) -> Done:
     write_jsonl(folder / "gold.jsonl", questions)
     write_jsonl(folder / "trace.jsonl", traces)
-    return run_cli("score", "retrieval", "--gold", folder / "gold.jsonl", "--trace", folder / "trace.jsonl", *flags)
+    return run_cli(
+        "score", "retrieval", "--full", "--gold", folder / "gold.jsonl", "--trace", folder / "trace.jsonl", *flags
+    )
 
 
 def exact(number: float) -> Fraction:
@@ -949,7 +951,7 @@ def test_the_text_says_what_a_person_needs(tmp_path: Path) -> None:
     done = cli(tmp_path, *mixed(), "--gates", "coverage=0.70,recall@5=0.9,triplet_rate=0.95")
     lines = done.out.splitlines()
     assert lines[0] == "INVALID: the evidence cannot carry a verdict"
-    assert lines[-1] == "verdict: INVALID (exit 4)" and done.code == 4
+    assert lines[-1].startswith("verdict: INVALID (exit 4): 1 question has no trace, ") and done.code == 4
     for wanted in (
         "not valid: 1 question has no trace",
         "retrieval: 9 questions (8 answerable, 1 not) in 48 runs",

@@ -398,13 +398,13 @@ def score(folder: Path, gold: list[Row], shadow: list[Row], live: list[Row] | No
     args: list[object] = ["--gold", folder / "gold.jsonl", "--trace", folder / "shadow.jsonl"]
     if live is not None:
         args += ["--live", write_jsonl(folder / "live.jsonl", live)]
-    return run_cli("score", "retrieval", *args, *flags)
+    return run_cli("score", "retrieval", "--full", *args, *flags)
 
 
 def test_the_report_for_people_shows_the_comparison(tmp_path: Path) -> None:
     late = [*({"id": block(99, n)} for n in range(5)), {"id": block(2)}]
     shadow = changed(perfect(4, "b"), "Q2", topk=late, ΔS=[0.7] * 5 + [0.3])
-    done = score(tmp_path, questions(4), shadow, perfect(4, "a"), "-o", tmp_path / "r.md")
+    done = score(tmp_path, questions(4), shadow, perfect(4, "a"), "--full", "-o", tmp_path / "r.md")
     assert done.code == 3
     for text in (done.out, (tmp_path / "r.md").read_text()):
         for wanted in (
@@ -415,7 +415,7 @@ def test_the_report_for_people_shows_the_comparison(tmp_path: Path) -> None:
             "9 of 12 queries identical",
         ):
             assert wanted in text.replace("`", ""), wanted
-    assert done.out.endswith("verdict: INCONCLUSIVE (exit 3)\n")
+    assert done.out.splitlines()[-1].startswith("verdict: INCONCLUSIVE (exit 3): recall@5 ")
 
 
 def test_without_live_a_drop_cannot_be_judged(tmp_path: Path) -> None:
@@ -1088,7 +1088,7 @@ def test_results_of_live_that_are_gone_are_said(tmp_path: Path) -> None:
     )  # fmt: skip
     shadow = write_jsonl(tmp_path / "shadow.jsonl", [{"qid": "Q1", "topk": [{"id": "d#5"}], "index_hash": "v2"}])
     done = run_cli(
-        "score", "retrieval", "--gold", gold, "--trace", shadow, "--live", live, "--redirects", moves,
+        "score", "retrieval", "--full", "--gold", gold, "--trace", shadow, "--live", live, "--redirects", moves,
         "--gates", "recall@5=0.5", "-o", tmp_path / "r.json",
     )  # fmt: skip
     assert done.code == 0

@@ -753,7 +753,7 @@ def test_slices_are_shown_although_only_a_count_is_gated(tmp_path: Path) -> None
         *("--gold", write_jsonl(tmp_path / "gold.jsonl", golds)),
         *("--runs", write_jsonl(tmp_path / "runs.jsonl", runs)),
     )
-    done = run_cli("score", "stability", *files, "--slice", "topic")
+    done = run_cli("score", "stability", "--full", *files, "--slice", "topic")
     lines = [line.split() for line in done.out.splitlines()]
     (header,) = [line for line in lines if line[:1] == ["slice"]]
     shown = {line[0]: dict(zip(header[1:], line[1:], strict=False)) for line in lines if line and "topic=" in line[0]}
@@ -784,7 +784,9 @@ def test_a_user_sees_all_of_it(tmp_path: Path) -> None:
         *("--gold", write_jsonl(tmp_path / "gold.jsonl", [gold(), none()])),
         *("--runs", write_jsonl(tmp_path / "runs.jsonl", runs)),
     )
-    done = run_cli("score", "stability", *files, "--receipt", tmp_path / "r.json", "--rows", tmp_path / "rows.jsonl")
+    done = run_cli(
+        "score", "stability", "--full", *files, "--receipt", tmp_path / "r.json", "--rows", tmp_path / "rows.jsonl"
+    )
     assert done.code == 1
     lines = [line.strip() for line in done.out.splitlines()]
     assert lines[0] == "NO-SHIP: stability.failing_questions fails"
@@ -792,16 +794,16 @@ def test_a_user_sees_all_of_it(tmp_path: Path) -> None:
     assert "seeds 0, 1, 2, 3; jitters none; paraphrases 1" in lines
     assert "limits of each question: acr 0.95, cghc 0.95, css 0.70, ned50 0.20, refusal_rate 0.98" in lines
     assert "fails: q1: acr 0.75, cghc 0.75, css 0.0, ned50 0.2692, iaa 0.1667 (4 runs)" in lines
-    assert lines[-1] == "verdict: NO-SHIP (exit 1)"
+    assert lines[-1] == "verdict: NO-SHIP (exit 1): failing_questions 1 > 0"
     assert run_cli("verify", tmp_path / "r.json").code == 0
     rows = [json.loads(line) for line in (tmp_path / "rows.jsonl").read_text(encoding="utf-8").splitlines()]
     assert [row["qid"] for row in rows] == ["q1", "q2"]
     assert rows[1]["undefined"]["stability.acr"] == "not answerable"
-    again = run_cli("score", "stability", *files, "--limits", "acr=0.7,cghc=0.7", "css=0.01", "ned50=0.3")
+    again = run_cli("score", "stability", "--full", *files, "--limits", "acr=0.7,cghc=0.7", "css=0.01", "ned50=0.3")
     assert again.code == 1  # css is 0.0
-    never = run_cli("score", "stability", *files, "--limits", "css=0")
+    never = run_cli("score", "stability", "--full", *files, "--limits", "css=0")
     assert (never.code, never.err.splitlines()[0]) == (2, "--limits: css: css = 0 can never fail [RW-P05]")
-    markdown = run_cli("score", "stability", *files, "--format", "markdown")
+    markdown = run_cli("score", "stability", "--full", *files, "--format", "markdown")
     assert "- fails: q1: acr 0.75" in markdown.out
     (tmp_path / "runs.jsonl").write_text("", encoding="utf-8")
     assert run_cli("verify", tmp_path / "r.json").code != 0

@@ -821,7 +821,7 @@ def test_how_many_offenders_there_are_besides_those_listed(tmp_path: Path) -> No
     questions, outputs = both(12)
     for count, head in ((9, "Worst offenders"), (10, "Worst offenders"), (11, "Worst offenders (10 of 11)")):
         broken = [one | {"raw": "no"} if n < count else one for n, one in enumerate(outputs)]
-        done = cli(tmp_path, questions, broken)
+        done = cli(tmp_path, questions, broken, "--full")
         assert [line for line in done.out.splitlines() if line.startswith("Worst offenders")] == [head]
 
 

@@ -18,13 +18,13 @@ WIDE = "求職應徵 （求職者）"
 def test_the_report_says_what_they_cost_and_what_to_write(tmp_path: Path) -> None:
     # One label of weight 0.1 differs in its brackets: 10 points of 100 in the first answer, nothing in the second.
     asked = [expecting(1, sub_topic=TOPIC), question(2)]
-    done = cli(tmp_path, asked, [output(1, answer(sub_topic=WIDE)), output(2)])
+    done = cli(tmp_path, asked, [output(1, answer(sub_topic=WIDE)), output(2)], "--full")
     said = "10 points in 1 answer are lost to nothing else, e.g. Q1"
     do = "ragworthy explain definition > mine.toml, then --definition mine.toml"
     assert f"full-width signs: {said}: {do}" in done.out
     own = tmp_path / "own.toml"
     own.write_text(bundled_text() + "# mine\n", encoding="utf-8")
-    done = cli(tmp_path, asked, [output(1, answer(sub_topic=WIDE)), output(2)], "--definition", own)
+    done = cli(tmp_path, asked, [output(1, answer(sub_topic=WIDE)), output(2)], "--definition", own, "--full")
     assert f'full-width signs: {said}: write version = 2 or form = "nfkc" into the definition' in done.out
 
 

@@ -16,7 +16,7 @@ from ragworthy.suites.answers.parallel.job import Offender as Worst
 from ragworthy.suites.answers.read import Kept
 from ragworthy.suites.answers.wording import READS_LIKE, expected_text, missing_pieces
 from ragworthy.suites.evidence import Case, Found, Row
-from ragworthy.suites.looking import answered_of, expected_of, is_good, sheet_of
+from ragworthy.suites.looking import answered_of, expected_of, is_good, sheet_of, with_texts
 
 if TYPE_CHECKING:
     from ragworthy.suites.protocol import Suite
@@ -46,7 +46,7 @@ def look(suite: "Suite", found: Found, ids: Sequence[str]) -> list[Viewed]:
             nth = min(range(len(cases)), key=lambda one: _severity(cases[one]))
             one = _shown(suite, cases[nth], of_run(found, nth), resolved(golds[name], bind), runs[nth].get(name))
             shown.append(_with_runs(one, found, roles, nth, list(zip(cases, runs, strict=True))) if own.reruns else one)
-    return shown
+    return with_texts(found, shown)
 
 
 def _severity(case: Case) -> int:

@@ -1,25 +1,25 @@
-"""The whole story on the bundled documents: two indexes, the built-in pipeline on both, every suite, one verdict."""
+"""The long part, on the bundled documents: two indexes, the built-in pipeline on both, every suite, one verdict."""
 
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ragworthy import flow, receipts, starter
+from ragworthy import flow, starter
 from ragworthy.corpus.migration import read_table
+from ragworthy.demo.acts import write
 from ragworthy.experiments import latency, stability
 from ragworthy.experiments.tune import SCORED, tune
 from ragworthy.files import write_whole
 from ragworthy.gold import retrieval as care
-from ragworthy.names import Verdict
 from ragworthy.pipeline.tuning import NAME as TUNING
 from ragworthy.policy.read import load_policy
-from ragworthy.report import receipt
 from ragworthy.runner import run as running
 from ragworthy.runner.contract import Options, Target
 from ragworthy.runner.journal import FILE as JOURNAL
 from ragworthy.suites import SUITES
 
+NAME = "pipeline"
 RUNS = ("live", "shadow", "stability", "latency")
 SEEDS = (0, 1)
 LOADS = (5.0, 20.0)
@@ -83,8 +83,9 @@ Told = Callable[[str], None]
 class Made(NamedTuple):
     """What the demo leaves to look at."""
 
-    verdict: Verdict
-    report: dict[str, Any]
+    run: flow.Run
+    files: list[Path]
+    """The reports and the receipt."""
     plots: list[Path]
 
 
@@ -99,12 +100,9 @@ def pipeline(folder: Path, tell: Told) -> Made:
     _baseline(folder)
     _experiments(folder, tell)
     write_whole(folder / "ragworthy.toml", POLICY.encode())
-    requests = flow.from_policy(load_policy(folder / "ragworthy.toml", SUITES, today=None))
+    requests = flow.from_policy(load_policy(folder / "ragworthy.toml", SUITES, today=None), keep_rows=True)
     run = flow.score_all(requests)
-    for suffix in ("md", "json", "xml"):
-        flow.write(folder / f"pipeline.report.{suffix}", run)
-    receipt.write(folder / "pipeline.receipt.json", receipts.make(run, requests, folder))
-    return Made(run.verdict, run.report, _plots(folder, run.report))
+    return Made(run, write(folder, NAME, run, requests), _plots(folder, run.report))
 
 
 def clear(folder: Path) -> None:

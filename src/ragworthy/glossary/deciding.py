@@ -1,0 +1,242 @@
+"""The words of gates, statistics, indexes, proof and live traffic."""
+
+from ragworthy.glossary.entry import Entry, Kind
+
+_WORD = Kind.WORD
+
+DECIDING = (
+    # gates
+    Entry(
+        "policy",
+        _WORD,
+        "The committed file that says what is scored and which gates must hold.",
+        "ragworthy.toml with 1 suite and 4 gates; 'ragworthy gate' reads it.",
+        see=("docs/policy.md",),
+    ),
+    Entry(
+        "gate",
+        _WORD,
+        "One rule on one metric that must hold before a release.",
+        'metric = "answers.precision", min = 0.80: 43 of 47 = 0.915 passes.',
+        also=("gates", "threshold"),
+        see=("docs/policy.md",),
+    ),
+    Entry(
+        "pack",
+        _WORD,
+        "A set of gates under a name.",
+        'packs = ["ship"] adds 4 gates to a policy; \'ragworthy explain packs\' lists them all.',
+        also=("packs", "gate pack"),
+        see=("docs/packs.md",),
+    ),
+    Entry(
+        "margin",
+        _WORD,
+        "How far a value is from its threshold; below 0 the gate fails.",
+        "0.5957 against at least 0.80: margin -0.2043.",
+        see=("pass", "fail"),
+    ),
+    Entry(
+        "waiver",
+        _WORD,
+        "A signed exception: a failing or undecided gate counts as held until a day, with an owner and a reason.",
+        "over_refusal is 0.14 against at most 0.10, waived by the search team until 2026-12-31: SHIP with 1 gate "
+        "waived.",
+        also=("waived", "waivers"),
+        see=("docs/policy.md",),
+    ),
+    Entry(
+        "optional",
+        _WORD,
+        "A gate that may be unmeasured without making the verdict INVALID.",
+        "optional = true on a gate of ΔS: without a calibration it is left out, 4 other gates decide.",
+        see=("not_measured",),
+    ),
+    Entry(
+        "min_n",
+        _WORD,
+        "The fewest cases that a gate decides on.",
+        "min_n = 30 and 12 cases: undecided, whatever the value.",
+        see=("undecided",),
+    ),
+    Entry(
+        "min_effect",
+        _WORD,
+        "How large a proven loss must be before it fails a gate.",
+        "max_drop = 0.02 and a proven loss of 0.035 fails; with min_effect = 0.05 it does not.",
+        see=("paired",),
+    ),
+    # statistics
+    Entry(
+        "interval",
+        _WORD,
+        "The range of true rates that such a sample is compatible with, at 95 %.",
+        "45 of 50 right is 0.90, and the true rate may be anything from 0.786 to 0.957.",
+        also=("confidence interval", "wilson", "95 % interval"),
+        see=("docs/verdicts.md",),
+    ),
+    Entry(
+        "baseline",
+        _WORD,
+        "An earlier accepted run that a new one is held against.",
+        "Baseline precision 0.92, now 0.90: a drop of 0.02, which max_drop = 0.02 allows.",
+        see=("bless", "docs/history.md"),
+    ),
+    Entry(
+        "paired",
+        _WORD,
+        "Judged question by question: what matters is how many got worse and how many better, not the two totals.",
+        "10 of 200 got worse and 3 better: 10 or more heads of 13 coins come up in 4.6 % of the cases, so the loss is "
+        "proven.",
+        also=("paired test", "p", "p-value"),
+        see=("alpha", "docs/verdicts.md"),
+    ),
+    Entry(
+        "alpha",
+        _WORD,
+        "How often a loss may be called proven by luck alone.",
+        "alpha = 0.05: a loss with p = 0.046 is proven, one with p = 0.063 is not.",
+        see=("paired",),
+    ),
+    Entry(
+        "flip",
+        _WORD,
+        "A question that was right and is wrong now, or the other way round.",
+        "10 broken and 3 fixed are 13 flips; the other 187 of 200 did not change.",
+        also=("flips", "fixed", "broken"),
+        see=("docs/compare.md",),
+    ),
+    Entry(
+        "cluster",
+        _WORD,
+        "Questions that stand or fall together, because they are about one document or are one question in other "
+        "words.",
+        "8 questions on one document that was cut badly all fail: that is 1 accident, not 8.",
+        also=("clusters",),
+        see=("deff", "docs/verdicts.md"),
+    ),
+    Entry(
+        "deff",
+        _WORD,
+        "Design effect: how many times larger clusters make the variance of a rate.",
+        "100 questions with deff 1.4 tell as much as 100 / 1.4 = 71 independent ones.",
+        also=("design effect",),
+        see=("cluster", "docs/verdicts.md"),
+    ),
+    # indexes
+    Entry(
+        "index",
+        _WORD,
+        "Documents cut into chunks and made searchable.",
+        "'ragworthy index build --docs docs --out index': 15 documents, 120 chunks.",
+        see=("docs/indexes.md",),
+    ),
+    Entry(
+        "live",
+        _WORD,
+        "The index or build that is in use; what is new is held against it.",
+        "live recall@5 0.40, shadow 0.36: 10 questions better, 32 worse.",
+        see=("shadow", "docs/shadow.md"),
+    ),
+    Entry(
+        "shadow",
+        _WORD,
+        "The index or build that wants to take the place of the live one and answers no user yet.",
+        "'ragworthy index diff live shadow --gold gold.jsonl' asks both the same 60 questions.",
+        see=("live", "canary", "docs/shadow.md"),
+    ),
+    Entry(
+        "canary",
+        _WORD,
+        "A new build that gets a small share of live traffic; its checks say whether a shadow may become one.",
+        "Coverage at least 0.70, citation accuracy at least 0.95 and five more; then 5 % of the traffic, then 10 %, "
+        "then all.",
+        see=("rollout", "docs/shadow.md"),
+    ),
+    Entry(
+        "churn",
+        _WORD,
+        "How much the results change from one index to another, whether for better or worse.",
+        "31 of 60 queries got the same five results; the mean overlap is 0.78.",
+        see=("docs/shadow.md",),
+    ),
+    Entry(
+        "redirects",
+        _WORD,
+        "A table that says where each chunk of an old index is in a new one.",
+        "118 of 120 chunks moved one to one, 1 was split, 1 is gone.",
+        also=("redirect", "migration", "rebind"),
+        see=("docs/migration.md",),
+    ),
+    # proof
+    Entry(
+        "lock",
+        _WORD,
+        "The file that seals a gold set: its hash, who signed it and why, and the calibration of ΔS.",
+        "gold.lock: 72 items, signed by Ada Byron; change one byte and the verdict is INVALID.",
+        also=("freeze", "frozen"),
+        see=("docs/gold.md",),
+    ),
+    Entry(
+        "receipt",
+        _WORD,
+        "The record from which a verdict can be worked out again, byte for byte, by anybody with the same files.",
+        "'ragworthy verify receipt.json' scores 3 inputs again and exits 0 only when every byte agrees.",
+        also=("receipts",),
+        see=("bundle", "docs/receipts.md"),
+    ),
+    Entry(
+        "bundle",
+        _WORD,
+        "A zip with a receipt and every file that it rests on.",
+        "evidence.zip with 3 inputs, made in CI, verifies on any other machine.",
+        see=("receipt", "docs/receipts.md"),
+    ),
+    Entry(
+        "bless",
+        _WORD,
+        "Make a run the baseline, by name and with a reason.",
+        "'ragworthy history bless 3f2ac09b --by \"Ada Byron\" --reason \"release 2\"': later runs are held against it.",
+        also=("blessed", "blessing"),
+        see=("baseline", "docs/history.md"),
+    ),
+    Entry(
+        "attempt",
+        _WORD,
+        "One gate of the same commit on the same gold set; many attempts make one SHIP worth less.",
+        "Attempt 4: three runs before it did not ship.",
+        also=("attempts",),
+        see=("docs/history.md",),
+    ),
+    # live traffic
+    Entry(
+        "mirror",
+        _WORD,
+        "Ask the shadow a share of the live questions, and compare; users see the live answers only.",
+        "A share of 0.05 of 20,000 questions a day: 1,000 are asked of both.",
+        see=("docs/mirror.md",),
+    ),
+    Entry(
+        "rollout",
+        _WORD,
+        "Give a new build more and more of the traffic, each step signed and with evidence.",
+        "shadow, eligible, canary 5 %, canary 10 %, promoted; 60 minutes for each share.",
+        see=("canary", "docs/rollout.md"),
+    ),
+    Entry(
+        "drift",
+        _WORD,
+        "A metric that moves over many runs, though no single step is proven.",
+        "Precision 0.92, 0.91, 0.91, 0.90, 0.89 over 5 runs: a slope of -0.007 a run.",
+        also=("trend",),
+        see=("docs/trend.md",),
+    ),
+    Entry(
+        "exit code",
+        _WORD,
+        "The number with which a command ends, for scripts and CI.",
+        "0 SHIP, 1 NO-SHIP, 2 wrong usage or input, 3 INCONCLUSIVE, 4 INVALID, 70 a defect of ours, 130 interrupted.",
+        also=("exit codes", "exit"),
+        see=("docs/verdicts.md",),
+    ),
+)  # fmt: skip
