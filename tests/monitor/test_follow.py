@@ -62,7 +62,7 @@ def test_a_log_that_is_cut_to_nothing_and_goes_on(tmp_path: Path) -> None:
 
 def test_a_line_is_read_when_it_is_whole(tmp_path: Path) -> None:
     live, state, out = tmp_path / "live.jsonl", tmp_path / "m.db", tmp_path / "a.jsonl"
-    data = lines([record(at(1), "x", error={"status": 401}), *traffic(2, 6, 5)])
+    data = lines([record(at(1), "x", error={"status": 401}), *traffic(2, 6, 25)])
     with following(live, "--state", state, "--alerts", out) as child:
         time.sleep(0.8)  # the log is not there yet
         with live.open("wb", buffering=0) as file:
@@ -71,7 +71,7 @@ def test_a_line_is_read_when_it_is_whole(tmp_path: Path) -> None:
                 time.sleep(0.02)
         soon(lambda: out.exists() and len(alerts(out)) == 1)
         assert ended(child)[0] == 0
-    assert counted(live, "--state", state) == 26
+    assert counted(live, "--state", state) == 126
 
 
 def test_live_traffic_that_stops_is_judged_by_the_clock(tmp_path: Path) -> None:

