@@ -19,7 +19,7 @@ from ragworthy import starter
 
 BASH = shutil.which("bash") or ""
 GIT = shutil.which("git") or ""
-FILES = ("report.md", "last_report.json", "junit.xml", "evidence.zip")
+FILES = ("report.md", "last_report.json", "last_report.html", "junit.xml", "evidence.zip")
 EXIT = {"SHIP": 0, "NO-SHIP": 1, "INVALID": 4}
 
 PAGE = (ROOT / "docs/ci.md").read_text(encoding="utf-8")

@@ -216,7 +216,7 @@ def test_so_does_a_run_and_the_advice_of_a_score_without_it() -> None:
         "--gates containment=0.80" in ran.out.splitlines()
     )
     scored = run_cli("score", "answers", "--gold", "gold.jsonl", "--trace", "runs/traces.jsonl",
-                     "--gates", "precision=0.5")  # fmt: skip
+                     "--gates", "precision=0.5", "--full")  # fmt: skip
     assert scored.code == 4
     assert (
         "  evidence is bound to no chunk: 6 questions name evidence or sources and no ids: "

@@ -228,7 +228,7 @@ def test_settings_that_no_command_wrote_lead_to_no_defect() -> None:
 
 
 def command_in(text: str) -> list[str]:
-    found = re.findall(r"verything about one of them: `?(ragworthy show [^`\n]+)", text)
+    found = re.findall(r"(?:verything about one of them|see one): `?(ragworthy show [^`\n]+)", text)
     assert len(found) == 1, text
     return shlex.split(found[0])[1:]
 
@@ -268,17 +268,19 @@ def test_the_command_has_the_settings_of_the_score() -> None:
 
 
 def test_offenders_of_a_policy_lead_to_the_policy() -> None:
-    text = run_cli("gate").out
-    found = re.findall(r"everything about one of them: (.+)", text)
-    assert set(found) == {"ragworthy show q1 -c ragworthy.toml"}
+    text = run_cli("gate").out + run_cli("gate", "--full").out
+    found = re.findall(r"(?:everything about one of them|see one): (.+)", text)
+    assert len(found) > 1 and set(found) == {"ragworthy show q1 -c ragworthy.toml"}
 
 
 def test_no_command_is_offered_that_would_not_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run_cli("score", "answers", "--gold", "gold.jsonl", "--trace", "traces.jsonl", "-q", "-o", "report.json")
     Path("else").mkdir()
     monkeypatch.chdir("else")
-    outside = run_cli("score", "answers", "--gold", tmp_path / "gold.jsonl", "--trace", tmp_path / "traces.jsonl").out
-    assert "Worst offenders" in outside and "everything about one of them" not in outside
+    words = ("score", "answers", "--gold", tmp_path / "gold.jsonl", "--trace", tmp_path / "traces.jsonl")
+    whole, short = run_cli(*words, "--full").out, run_cli(*words).out
+    assert "Worst offenders" in whole and "everything about one of them" not in whole
+    assert "Worst: " in short and "see one" not in short
 
 
 # the history

@@ -100,7 +100,7 @@ def test_the_requirements_can_be_installed(name: str) -> None:
 @every
 def test_the_report_is_a_verdict_of_this_gold_set(name: str) -> None:
     text = (FOLDER / name / "report.md").read_text(encoding="utf-8")
-    found = re.search(r"^## \S+ Ragworthy: ([\w-]+)$", text, re.M)
+    found = re.search(r"^## \S+ Ragworthy: ([\w-]+): ", text, re.M)
     assert found is not None
     assert Verdict(found[1]) in (Verdict.SHIP, Verdict.NO_SHIP)
     assert "`gold.jsonl`" in text

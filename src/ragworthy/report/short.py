@@ -150,7 +150,7 @@ def _questions(report: Json, voices: Voices, screen: Screen) -> list[str]:
     lines = screen.hung([Span(f"{title}: ", "head")], line if fits else told, indent=2, most=2 if several else 1)
     for one in offenders[:QUESTIONS]:
         lines += _question(one, screen)
-    return lines if fits or not see else [*lines, *screen.hung(["  "], see, indent=4, most=2)]
+    return lines if fits or not see else [*lines, screen.line(f"  {see}")]  # a command that is broken cannot be copied
 
 
 def _bad(body: Json) -> dict[str, int]:
