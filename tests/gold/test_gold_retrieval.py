@@ -1019,7 +1019,7 @@ def test_ids_that_have_another_text_by_now_are_not_scored_in_silence(moved: Move
     done = run_cli("retrieve", "--index", moved.second, "--gold", gold, "-o", tmp_path / "t.jsonl")
     assert done.code == 0
     score = ("score", "retrieval", "--gold", gold, "--trace", tmp_path / "t.jsonl", "--corpus", moved.second)
-    done = run_cli(*score, "--gates", "recall@5=0.01")
+    done = run_cli(*score, "--gates", "recall@5=0.01", "--full")
     assert done.code == 4
     assert (
         f"  not valid: {len(other)} of {len(blocks)} gold ids do not have the text they had when the gold set was "
@@ -1045,7 +1045,7 @@ def test_what_is_at_the_newest_version_is_not_rewritten_again(moved: Moved, tmp_
     assert not (tmp_path / "twice.jsonl").exists()
     # scoring leaves it alone as well: the ids are those of the newest version already
     assert run_cli("retrieve", "--index", moved.second, "--gold", once, "-o", tmp_path / "t.jsonl").code == 0
-    flags = ("score", "retrieval", "--gold", once, "--trace", tmp_path / "t.jsonl", "--gates", "hit@10=0.01")
+    flags = ("score", "retrieval", "--gold", once, "--trace", tmp_path / "t.jsonl", "--gates", "hit@10=0.01", "--full")
     plain, followed = run_cli(*flags), run_cli(*flags, "--redirects", moved.tables[0])
     grid = [[line for line in done.out.splitlines() if "@k" in line] for done in (plain, followed)]
     assert grid[0] == grid[1] and len(grid[0]) > 3

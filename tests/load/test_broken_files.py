@@ -820,9 +820,10 @@ def test_an_output_that_cannot_be_written(attempt: Attempt, tmp_path: Path) -> N
 
 
 def test_an_output_format_that_is_not_known(attempt: Attempt, tmp_path: Path) -> None:
-    expected = said("report.html: expected one of .json .md .xml .txt .jsonl .parquet .csv, got .html [RW-F17]")
-    assert attempt(*command("gold.jsonl"), "-o", "report.html") == (2, "", expected)
-    expected = said("report: expected one of .json .md .xml .txt .jsonl .parquet .csv, got no suffix [RW-F17]")
+    known = ".json .md .html .xml .txt .jsonl .parquet .csv"
+    expected = said(f"report.pdf: expected one of {known}, got .pdf [RW-F17]")
+    assert attempt(*command("gold.jsonl"), "-o", "report.pdf") == (2, "", expected)
+    expected = said(f"report: expected one of {known}, got no suffix [RW-F17]")
     assert attempt(*command("gold.jsonl"), "-o", "report") == (2, "", expected)
 
 
@@ -864,7 +865,8 @@ def test_a_gold_set_that_is_not_the_frozen_one(attempt: Attempt) -> None:
         "--unfrozen scores it anyway, marked. [RW-L02] (exit 4)\n"
     )
     scored = attempt(*command("lock-other-gold.lock"), "-q")
-    assert scored == (4, "verdict: INVALID (exit 4)\n", "")
+    why = "the gold set is not the frozen one (its SHA-256 differs from the lock)"
+    assert scored == (4, f"verdict: INVALID (exit 4): {why}\n", "")
 
 
 def test_a_signature_that_is_missing(attempt: Attempt, tmp_path: Path) -> None:

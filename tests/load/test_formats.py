@@ -466,7 +466,7 @@ def check_file(path: Path, report: Json) -> None:
     elif path.suffix == ".xml":
         assert ElementTree.fromstring(text).tag == "testsuites"
     elif path.suffix == ".txt":
-        assert text.splitlines()[-1] == f"verdict: {report['verdict']} (exit {report['exit_code']})"
+        assert text.splitlines()[-1].startswith(f"verdict: {report['verdict']} (exit {report['exit_code']}): ")
     else:
         assert text.startswith("#")
         assert report["verdict"] in text

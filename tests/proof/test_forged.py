@@ -195,7 +195,8 @@ def test_a_ship_after_some_tries_says_so_everywhere() -> None:
     attempts()
     done = run_cli("gate", "-o", "r.md", "-o", "r.json", "--bundle", "e.zip")
     note = "attempt 3 on this gold set and commit c0ffee012345"
-    assert done.out.splitlines()[0] == f"SHIP: all 5 gates hold ({note})"
+    assert done.out.startswith("SHIP: all 5 gates hold\n") and f"  {note}\n" in done.out
+    assert run_cli("gate", "--full").out.splitlines()[0] == f"SHIP: all 5 gates hold ({note})"
     assert f"- {note}" in Path("r.md").read_text().replace("`", "")
     told = json.loads(RECEIPT.read_text())["request"]["attempts"]
     assert (told["count"], len(told["chain"]), told["commit"]) == (3, 3, "c0ffee0123456789")
