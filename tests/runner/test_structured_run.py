@@ -190,7 +190,9 @@ def test_signs_that_a_terminal_obeys_are_kept_in_the_outputs_and_escaped_where_s
     done = driven(server.url, "--prompt", "prompt.md")
     assert done.code == 0 and "\x1b" not in done.out
     assert "\x1b[2J" in lines_of(Path("out/outputs.jsonl"))[0]["raw"]
-    done, _ = scored()
+    scored()
+    words = ("score", "structured", "--questions", "questions.json", "--outputs", "out/outputs.jsonl", "--full")
+    done = run_cli(*words, "--definition", "topic.toml")
     assert "owned" in done.out and "\x1b" not in done.out and "\u202e" not in done.out
     done = run_cli("run", "--check", "--target", server.url, "--gold", "questions.json", "--definition", "topic.toml")
     assert "\x1b" not in done.out and "check: the reply can be read" in done.out
@@ -265,7 +267,7 @@ def test_the_rest_is_asked_only_when_the_dev_subset_passes(here: Path, server: S
     done = driven(server.url, "--prompt", "prompt.md", "--subset", "dev.json")
     assert done.code == 1
     assert len(server.asked()) == 5
-    assert done.out.startswith("NO-SHIP: structured.score, structured.schema_pass_rate fail\n")
+    assert done.out.startswith("NO-SHIP: 2 of 3 gates fail\n")
     assert done.out.endswith(
         "asked 5 = written 5 + errored 0\n"
         "next: ragworthy score structured --questions questions.json --outputs out/dev/outputs.jsonl "
@@ -500,7 +502,8 @@ def test_the_built_in_pipeline_asks_a_chat_endpoint_with_the_prompt_and_the_pass
     assert meta["generation"] == {"temperature": 0.0, "seed": 0, "max_tokens": 512, "format": "json_schema"}
     assert other["meta"]["generation"]["format"] == "json_object"
     assert failed["error"].startswith("status 500: ") and failed["meta"]["model_id"] == "fails"
-    done = run_cli("score", "structured", "--questions", "questions.json", "--outputs", "good/outputs.jsonl")
+    done = run_cli("score", "structured", "--questions", "questions.json", "--outputs", "good/outputs.jsonl",
+                   "--full")  # fmt: skip
     assert done.code == 1 and "failed: schema_failed 1" in done.out  # every required key of provenance is there
 
 

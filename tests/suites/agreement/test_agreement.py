@@ -336,7 +336,7 @@ def test_the_same_votes_give_the_same_bytes_in_every_format() -> None:
     for name in ("json", "text", "markdown", "junit"):
         first, second = (run_cli("score", "agreement", "--pairs", "pairs.jsonl", "--format", name) for _ in range(2))
         assert first == second
-        assert "agreement.kappa" in first.out
+        assert ("kappa" if name == "text" else "agreement.kappa") in first.out
         assert first.err == ""
 
 

@@ -1156,7 +1156,7 @@ def test_borrowed_metrics_are_named_by_the_suite_that_borrows_them() -> None:
     )  # fmt: skip
     assert (done.code, done.err) == (0, "")
     names = [f"latency:answers.precision[load={load}]" for load in (1, 5)]
-    assert [line.split()[0] for line in done.out.splitlines() if "latency:answers" in line] == names
+    assert [line.split()[1] for line in done.out.splitlines() if "latency:answers" in line] == names
     cases = [one.get("name", "") for one in ElementTree.parse("report.xml").getroot().iter("testcase")]
     assert cases[:2] == [f"{name} ≥ 0.5" for name in names]
     markdown = Path("report.md").read_text()

@@ -107,7 +107,7 @@ def test_the_comparison_shows_every_k(tmp_path: Path) -> None:
     files = {name: write_jsonl(tmp_path / f"{name}.jsonl", rows) for name, rows in
              (("gold", GOLD), ("trace", SHADOW), ("live", LIVE))}  # fmt: skip
     flags = [part for name, path in files.items() for part in (f"--{name}", path)]
-    done = run_cli("score", "retrieval", *flags, "--k", "3,10", "--against-live")
+    done = run_cli("score", "retrieval", *flags, "--k", "3,10", "--against-live", "--full")
     table = done.out.partition("shadow against live")[2].splitlines()
     rows = {line.split()[0]: line.split()[1:] for line in table if line.strip().startswith("retrieval.")}
     assert rows["retrieval.recall@3"] == ["0.5", "0.5", "0", "0", "0"]

@@ -567,7 +567,7 @@ def test_two_builds_of_the_same_documents_are_alike(tmp_path: Path) -> None:
         assert run_cli("index", "build", "--docs", tmp_path / build, "--out", tmp_path / f"i-{build}").code == 0
     write_jsonl(tmp_path / "gold.jsonl", [{"qid": "1", "question": "how long is a lock held", "gold_source": ["a.md"]}])
     run = run_cli("index", "diff", tmp_path / "i-live", tmp_path / "i-shadow", "--gold", tmp_path / "gold.jsonl",
-                  "-o", tmp_path / "report.json")  # fmt: skip
+                  "-o", tmp_path / "report.json", "--full")  # fmt: skip
     found = json.loads((tmp_path / "report.json").read_text())["suites"]["retrieval"]
     assert found["metrics"]["retrieval.identical_citations"]["value"] == 1, run.out
     rho = found["metrics"]["retrieval.rank_rho"]["value"]
@@ -585,7 +585,7 @@ def test_a_canary_without_live_says_what_was_not_looked_at() -> None:
     found = rw.score("retrieval", gold=[question()], traces=traces())
     assert found.verdict is Verdict.SHIP  # the gates that were judged hold
     line = f"canary: not eligible yet: 6 of 7 checks hold, and one was not looked at: {UNSEEN}"
-    assert line in found.text() and line in found.markdown().replace("`", "")
+    assert line in found.text(full=True) and line in found.markdown().replace("`", "")
     canary = body(found)["canary"]
     assert (canary["eligible"], canary["not_looked_at"], len(canary["checks"])) == (False, ["retrieval.recall@5"], 7)
     assert canary["checks"][-1] == {
