@@ -108,7 +108,7 @@ def test_the_comparison_shows_every_k(tmp_path: Path) -> None:
              (("gold", GOLD), ("trace", SHADOW), ("live", LIVE))}  # fmt: skip
     flags = [part for name, path in files.items() for part in (f"--{name}", path)]
     done = run_cli("score", "retrieval", *flags, "--k", "3,10", "--against-live", "--full")
-    table = done.out.partition("shadow against live")[2].splitlines()
+    table = done.out.partition("shadow against live")[2].partition("\n\n")[0].splitlines()
     rows = {line.split()[0]: line.split()[1:] for line in table if line.strip().startswith("retrieval.")}
     assert rows["retrieval.recall@3"] == ["0.5", "0.5", "0", "0", "0"]
     assert rows["retrieval.recall@10"] == ["1.0", "0.5", "-0.5", "0", str(COUNT)]  # worse for all
