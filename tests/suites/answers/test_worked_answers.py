@@ -594,7 +594,7 @@ def test_w16_rounding(bench: Bench) -> None:
     gate = scored.gate("precision")
     assert (gate["value"], gate["threshold"], gate["outcome"]) == (0.79995, "0.80", "fail")
     assert (scored.code, scored.report["verdict"]) == (1, "NO-SHIP")
-    text = bench.run(*made).out
+    text = bench.run(*made, "--full").out
     line = next(line for line in text.splitlines() if "answers.precision" in line and "0.80" in line)
     assert "0.79995" in line
 
