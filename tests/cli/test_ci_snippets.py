@@ -172,7 +172,7 @@ def test_gitlab_job(project: Project) -> None:
     kept = job["artifacts"]
     assert kept["when"] == "always"
     assert kept["reports"] == {"junit": "eval/junit.xml"}
-    assert kept["paths"] == ["eval/report.md", "eval/last_report.json", "eval/evidence.zip"]
+    assert kept["paths"] == ["eval/report.md", "eval/last_report.json", "eval/last_report.html", "eval/evidence.zip"]
     assert "secret" not in done.log + after.log
 
 
@@ -237,7 +237,8 @@ def test_jobs_and_script_ask_for_the_same_files() -> None:
     for name in (GITHUB, GITLAB, SCRIPT):
         body = snippets()[name]
         assert "-o eval/report.md -o eval/last_report.json -o eval/junit.xml --bundle eval/evidence.zip" in body
-        assert "rm -f eval/report.md eval/last_report.json eval/junit.xml eval/evidence.zip" in body
+        left = "eval/report.md eval/last_report.json eval/last_report.html eval/junit.xml eval/evidence.zip"
+        assert f"rm -f {left}" in body
 
 
 def test_the_action_the_component_and_the_hooks_are_used_as_they_are() -> None:

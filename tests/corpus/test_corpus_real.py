@@ -169,6 +169,12 @@ def test_canonical_text_is_read_as_it_was_written(name: str) -> None:
     assert changed == (["specs/remote_write_spec_2_0.md"] if name.startswith("prometheus") else [])
 
 
+def seconds_of(source: SourceDocument) -> float:
+    begin = time.process_time()
+    ingest([source])
+    return time.process_time() - begin
+
+
 def test_time_grows_with_the_text() -> None:
     """Four times the text takes about four times as long, for every format."""
     texts = {
@@ -180,7 +186,5 @@ def test_time_grows_with_the_text() -> None:
         seconds = []
         for times in (1, 4):
             source = SourceDocument("big", "big", kind, text * times)
-            begin = time.process_time()
-            ingest([source])
-            seconds.append(time.process_time() - begin)
+            seconds.append(min(seconds_of(source) for _ in range(3)))
         assert seconds[1] < 8 * seconds[0] + 0.5, (kind, seconds)

@@ -30,7 +30,7 @@ MORE = "ragworthy help lists them with what they do, ragworthy help COMMAND thei
 COMMANDS: dict[str, tuple[str, ...]] = {
     "start": ("init", "demo", "doctor", "explain", "import", "export"),
     "judge": ("gate", "score", "verify", "sign", "receipt"),
-    "look": ("show", "report", "compare", "history"),
+    "look": ("show", "report", "compare", "history", "view"),
     "measure": ("run", "experiment", "retrieve"),
     "indexes": ("index",),
     "gold": ("gold",),
