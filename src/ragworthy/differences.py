@@ -18,20 +18,24 @@ from ragworthy.paired.bounds import tango
 from ragworthy.paired.clusters import felled, mean_square, swap_effect
 from ragworthy.paired.kappa import SCALE, cohen, jackknife
 from ragworthy.paired.percentiles import tops
+from ragworthy.paired.rises import Runs, between, rise
 from ragworthy.paired.swaps import sums
 from ragworthy.paired.widest import Changes, losses_of, still
 from ragworthy.proving import UNCHANGED, UNEVEN
 from ragworthy.rows import GONE, Rows, Word
 from ragworthy.rows import Pairs as Pairs
 from ragworthy.rows import pair as pair
-from ragworthy.stats import Interval
+from ragworthy.stats import Interval, percentile
 
 KAPPA, VOTE = "agreement.kappa", "vote:"
 """The number of all items at once that has a test, and how rows name the votes that it is made of."""
 TWO_SIDED = 0.95
+CHANCE = 0.05
+"""How often a bound on one side may miss."""
 PLAIN = ("count", "sum")
 """Kinds that are added up and not divided by anything."""
 NO_NUMBER = "the rows hold something that is no number"
+TOO_FEW_LARGEST = "too few questions are among the largest values of both runs"
 ALONE = ("tail", "spread")
 """Kinds of which one question alone says nothing."""
 
@@ -301,17 +305,21 @@ def _exceeding(
     if any(isinstance(word, tuple) or not is_sound(word) for one in shared for word in (*one[0], *one[1])):
         return NO_NUMBER
     sign, effect = (1 if metric.better == "higher" else -1), Fraction(gate.effect_text)
+    part = percent if sign < 0 else 100 - percent
     old, new = ([[-sign * Fraction(word) for word in one[side]] for one in shared] for side in (0, 1))  # type: ignore[arg-type]
     largest = tops(
         [value for some in old for value in some],
         [value for some in new for value in some],
-        percent if sign < 0 else 100 - percent,
+        part,
         **({"shift": effect} if gate.op == g.DROP else {"ratio": -sign * effect}),
     )
     scale = math.lcm(*{len(some) for some in (*old, *new)})
     counts = zip(_counted(old, largest.old, scale), _counted(new, largest.new, scale), strict=True)
     clusters = [cluster for _, _, cluster in shared]
     changes = [_mean(other) - _mean(one) for one, other in zip(old, new, strict=True)]
+    runs = Runs(_floats(old), _floats(new), clusters)
+    was = float(percentile(sorted(value for some in runs.old for value in some), part))
+    upper, interval = rise(runs, part, was, CHANCE, share=gate.op == g.WORSE), between(runs, part, was, TWO_SIDED)
     return Difference(
         sums([now - then for then, now in counts], clusters),
         sum(not as_often(one, other) for one, other in zip(old, new, strict=True)),
@@ -319,10 +327,16 @@ def _exceeding(
         sum(change < 0 for change in changes),
         len(shared),
         len(set(clusters)),
-        unbounded="none is known for a percentile",
+        upper=upper,
+        unbounded=TOO_FEW_LARGEST if upper is None else "",
+        interval=None if interval is None else _turned(interval, sign),
         hit=len({cluster for change, cluster in zip(changes, clusters, strict=True) if change > 0}),
         counted=f"gained or lost places among the {'largest' if sign < 0 else 'smallest'} values of both runs",
     )
+
+
+def _floats(runs: Sequence[Sequence[Fraction]]) -> list[list[float]]:
+    return [[float(value) for value in some] for some in runs]
 
 
 def _counted(runs: Sequence[Sequence[Fraction]], marked: Sequence[bool], scale: int) -> Iterator[int]:

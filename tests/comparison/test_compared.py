@@ -166,7 +166,8 @@ def test_a_percentile_is_tested_by_who_has_the_largest_values() -> None:
     metric = next(name for name, one in LATENCY.items() if one.kind == "median" and one.better == "lower")
     found = number(metric, a, b)
     assert (found.method, found.broken, found.fixed, found.p) == ("exceedance", 10, 0, 2 / 1024)
-    assert found.difference == 100 and found.low is None
+    assert found.difference == 100 and found.low is not None and found.high is not None
+    assert 90 < found.low < 100 < found.high < 110
 
 
 def test_kappa_is_tested_by_what_each_item_contributes() -> None:

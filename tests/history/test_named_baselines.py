@@ -63,6 +63,24 @@ def test_the_first_run_is_kept_compared_with_nothing_and_can_be_blessed() -> Non
     assert run_cli("history", "trend", "--metric", "answers.precision").out.startswith("answers: 5 runs, ")
 
 
+def test_the_first_run_of_a_new_store_of_either_kind_is_kept_and_can_be_blessed(place: str) -> None:
+    compared()
+    first = gated(HERE, {1}, "--store", place, run="a", code=4)
+    there, kept = first.err.splitlines()
+    assert there.endswith(": nothing is compared; bless a run when there is one")
+    assert kept.endswith(" (attempt 1 on this gold set, commit unknown)")
+    run = kept.split()[2]
+    assert bless(run, "--store", place, "--single")[1] == f"blessed: {run} is main now"
+    gated(HERE, {1}, "--store", place, run="b")
+    gated(HERE, {1, *range(10, 20)}, "--store", place, run="c", code=1)
+
+
+def test_an_empty_file_is_a_store_that_was_not_made_yet() -> None:
+    compared()
+    Path("h.db").touch()
+    assert gated(HERE, {1}, "--store", "h.db", run="a", code=4).err.count("history: run ") == 1
+
+
 def test_a_policy_without_a_comparing_gate_does_not_ship_either() -> None:
     lay(HERE, more='baseline = "history:next"\n')
     gated(HERE, {1}, "-o", "out.json", code=4)

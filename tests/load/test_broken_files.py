@@ -56,7 +56,10 @@ ADVICE = {
     "RW-F22": (
         "  foreign_file: Do as the line says, and give what comes of it; docs/troubleshooting.md has every case."
     ),
-    "RW-F17": "  unknown_format: Use .html .json .md .xml .txt, or .jsonl .parquet .csv for rows.",
+    "RW-F17": (
+        "  unknown_format: Use one of those that are named; reports are .html .json .md .xml .txt, "
+        "rows .jsonl .parquet .csv."
+    ),
     "RW-G01": "  gold_qid: Give every item a non-empty string as qid.",
     "RW-G02": (
         "  gold_qid_repeated: Make every qid unique; clone an item under a new qid instead of changing its meaning."

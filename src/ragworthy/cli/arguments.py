@@ -154,7 +154,7 @@ def _proof(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> N
 
 
 def _compare(one: argparse.ArgumentParser) -> None:
-    side = "JSON report, folder of a run, traces, TREC run, history:ID, history:NAME or commit:SHA"
+    side = "JSON report, file of rows, folder of a run, traces, TREC run, history:ID, history:NAME or commit:SHA"
     one.add_argument("a", metavar="A", help=f"the earlier one: {side}")
     one.add_argument("b", metavar="B", help="the later one")
     one.add_argument("--suite", choices=tuple(SUITES), metavar="SUITE", help="one suite (default: all in common)")

@@ -20,7 +20,7 @@ ERRORS: dict[str, Code] = {
     "RW-F14": Code("cannot_write", "The output cannot be written.", "Check the folder, its permissions and the free space; the old file is untouched."),
     "RW-F15": Code("extra_missing", "A package that this needs is not installed.", "Install it with the pip line shown."),
     "RW-F16": Code("changed_meanwhile", "An input changed while it was being read.", "Let the writer finish, then run again."),
-    "RW-F17": Code("unknown_format", "The output format is not known.", "Use .html .json .md .xml .txt, or .jsonl .parquet .csv for rows."),
+    "RW-F17": Code("unknown_format", "The output format is not known.", "Use one of those that are named; reports are .html .json .md .xml .txt, rows .jsonl .parquet .csv."),
     "RW-F18": Code("not_a_file", "A pipe or a device stands where a file is expected.", "Save what comes out of it to a file first, and name that."),
     "RW-F19": Code("too_large", "The file is larger than anything of its kind should be.", "Check that it is the file you mean; the line says the limit."),
     "RW-F20": Code("unpacks_to_too_much", "A packed file holds far more than a file of its size should.", "It is padding or damaged; unpack it yourself and look."),

@@ -106,9 +106,9 @@ def toward_worse(column: Mapping[str, int]) -> dict[str, int]:
 def interval_of(pair: Pair) -> Interval | None:
     """The 95 % interval of the difference; None where there is none."""
     metric, found = pair.metric, pair.found
-    if metric is None or isinstance(found, str) or pair.difference is None or method_of(metric) == EXCEEDANCE:
+    if metric is None or isinstance(found, str) or pair.difference is None:
         return None
-    if not found.moved:
+    if not found.moved and method_of(metric) != EXCEEDANCE:
         return _unchanged(metric, found)
     if found.interval is None or metric.highest is None:
         return found.interval

@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from ragworthy.errors import RagworthyError, data_error, usage_error
+from ragworthy.errors import DataError, RagworthyError, data_error, usage_error
 from ragworthy.files import check_inside, check_ours, write_whole
 from ragworthy.history.places import Place, chosen, find_place, named_by
 from ragworthy.load.checker import load_toml
@@ -126,10 +126,21 @@ def why_unblessed(written: str, home: Home, given: str | None = None) -> str:
 
 
 def _store_of(home: Home, given: str | None) -> "Store | None":
+    return store_at(home.place(given))
+
+
+def store_at(place: Place) -> "Store | None":
+    """The store at a place; None where none was made yet."""
+    if place.path is not None and not place.path.exists():
+        return None
     from ragworthy.history.store import open_store
 
-    place = home.place(given)
-    return None if place.path is not None and not place.path.exists() else open_store(place, create=False)
+    try:
+        return open_store(place, create=False)
+    except DataError as error:
+        if error.problems[0].code != "RW-H01":
+            raise
+        return None
 
 
 def check_replaced(path: Path, folder: Path) -> None:

@@ -268,7 +268,7 @@ def scu_consistency(question: Question) -> bool | None:
     source=f"{SOURCE} §1: refusal preserved",
 )
 def refusal_rate(question: Question) -> tuple[int, int] | None:
-    """Share of runs of unanswerable questions that refuse."""
+    """Share of runs of unanswerable questions that refuse; an error is no refusal, and no answer either."""
     return _share(question, answerable=False, holds=lambda run: run.refused)
 
 

@@ -9,6 +9,7 @@ from ragworthy.report.screen import Screen, Span
 from ragworthy.report.show import gate_name, number
 
 Json = dict[str, Any]
+_NOT_MEASURED = " was not measured: "
 
 
 def verdict_line(report: Json, screen: Screen) -> str:
@@ -31,11 +32,25 @@ def _told(report: Json) -> list[str]:
     """What decided, one text for each gate or reason."""
     verdict = report["verdict"]
     if verdict == "INVALID":
-        return [str(reason) for reason in report["invalid"]]
+        return not_valid(report)
     if verdict == "SHIP":
         return [f"waived: {decision(report, gate)}" for gate in report["gates"] if "waiver" in gate]
     wanted = "fail" if verdict == "NO-SHIP" else "undecided"
     return [decision(report, gate) for gate in report["gates"] if gate["outcome"] == wanted and "waiver" not in gate]
+
+
+def not_valid(report: Json) -> list[str]:
+    """Why the evidence is not valid; gates that were not measured for the same reason are named together.
+
+    >>> not_valid({"invalid": ["a was not measured: no baseline", "nothing scored", "b was not measured: no baseline"]})
+    ['a, b were not measured: no baseline', 'nothing scored']
+    """
+    told: dict[str, list[str]] = {}
+    for reason in map(str, report["invalid"]):
+        gate, unmeasured, why = reason.partition(_NOT_MEASURED)
+        told.setdefault(why if unmeasured else reason, []).extend([gate] if unmeasured else [])
+    one, several = _NOT_MEASURED, _NOT_MEASURED.replace("was", "were")
+    return [f"{', '.join(gates)}{several if gates[1:] else one}{why}" if gates else why for why, gates in told.items()]
 
 
 def decision(report: Json, gate: Json) -> str:

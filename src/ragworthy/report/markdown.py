@@ -6,6 +6,7 @@ from typing import Any
 from ragworthy.metrics.registry import all_metrics
 from ragworthy.report import changes, compared, panel, tested
 from ragworthy.report.headline import gate_names, heading
+from ragworthy.report.last import not_valid
 from ragworthy.report.markdown_details import Section, folded, metrics, table
 from ragworthy.report.markdown_offenders import brief_offenders, offenders
 from ragworthy.report.part import Voices, blamed, partial_notes, steps
@@ -52,7 +53,7 @@ def render(report: dict[str, Any], voices: Voices, *, limit: int = COMMENT) -> s
 
 def brief(report: dict[str, Any], voices: Voices, *, most: int = 5) -> str:
     """The decision, the gates and the first offenders: what fits into a cell of a notebook."""
-    return "\n".join([*_head(report, voices, titled=False), *brief_offenders(blamed(report, voices), most)])
+    return "\n".join([*_head(report, voices, titled=False), *brief_offenders(blamed(report, voices, most), most)])
 
 
 def _fit(head: list[str], sections: Sequence[Section], last: list[str], limit: int) -> str:
@@ -110,7 +111,7 @@ def _head(report: dict[str, Any], voices: Voices, *, titled: bool = True) -> lis
     leads = [line for suite, body in suites for line in (*voices(suite).lead(body), *changes.lead(body)[:1])]
     notes = [fill("- {}", line) for line in leads]
     notes += [fill("- {}", note) for note in partial_notes(report, voices)]
-    notes += [fill("- not valid: {}", reason) for reason in report["invalid"]]
+    notes += [fill("- not valid: {}", reason) for reason in not_valid(report)]
     lines += [*notes, ""] if notes else []
     title = ["### Gates", ""] if titled else []
     return [*lines, *_waivers(report), *title, *_gates(report)]

@@ -1,8 +1,9 @@
 """What a suite contributes to a report, and the warnings that every suite gives alike."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from ragworthy import gates as g
 from ragworthy.codes import CATALOGUE
@@ -97,8 +98,10 @@ def attempted(attempts: Mapping[str, Any]) -> str:
     return f"{nth} on this gold set and commit {commit[:12]}"
 
 
-def blamed(report: dict[str, Any], voices: Voices) -> list[dict[str, Any]]:
-    """The offenders of all suites; where gates fail, those that have to do with one of them come first."""
+def blamed(report: dict[str, Any], voices: Voices, most: int) -> list[dict[str, Any]]:
+    """The offenders of all suites; where gates fail, those that have to do with one of them come first. The first ones,
+    as many as will be shown, are of each label in turn.
+    """
     failing = [gate for gate in report["gates"] if gate["outcome"] == "fail" and "waiver" not in gate]
     first: list[dict[str, Any]] = []
     rest: list[dict[str, Any]] = []
@@ -110,7 +113,26 @@ def blamed(report: dict[str, Any], voices: Voices) -> list[dict[str, Any]]:
                 for gate in own
             )
             (first if guilty else rest).append(one)
-    return first + rest
+    shown = some_of_each(first, most, lambda one: one["label"])
+    shown += some_of_each(rest, most - len(shown), lambda one: one["label"])
+    return shown + [one for one in first + rest if not any(one is other for other in shown)]
+
+
+Ranked = TypeVar("Ranked")
+
+
+def some_of_each(worst: Sequence[Ranked], most: int, kind: Callable[[Ranked], Any]) -> list[Ranked]:
+    """At most so many of a list, the first of each kind, then the second of each …; in the order of the list.
+
+    >>> some_of_each(["a1", "a2", "a3", "a4", "b1", "c1", "c2"], 5, lambda one: one[0])
+    ['a1', 'a2', 'b1', 'c1', 'c2']
+    """
+    seen: Counter[Any] = Counter()
+    turns = []
+    for nth, one in enumerate(worst):
+        turns.append((seen[kind(one)], nth))
+        seen[kind(one)] += 1
+    return [worst[nth] for nth in sorted(nth for _, nth in sorted(turns)[:most])]
 
 
 def to_look(report: dict[str, Any], suite: str, voices: Voices, qid: str) -> str:

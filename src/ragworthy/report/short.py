@@ -7,7 +7,7 @@ from ragworthy import gates as g
 from ragworthy.names import HARMLESS, Cause
 from ragworthy.report.changes import lead
 from ragworthy.report.headline import decided, heading
-from ragworthy.report.last import now, short_name, verdict_line
+from ragworthy.report.last import not_valid, now, short_name, verdict_line
 from ragworthy.report.part import Voices, blamed, partial_notes, steps, to_look
 from ragworthy.report.screen import Piece, Said, Screen, Span
 from ragworthy.report.show import counted, default_notes, gate_notes, plural, width_of
@@ -68,7 +68,7 @@ def _head(report: Json, voices: Voices, screen: Screen, around: Around) -> list[
         head = [f"{suite}: "] if len(report["suites"]) > 1 else []
         lines += screen.hung(head, voices(suite).counts_line(body["counts"]), indent=2, most=1)
     lines += _leads(report, voices, screen)
-    reasons = report["invalid"]
+    reasons = not_valid(report)
     for reason in reasons[:REASONS]:
         lines += screen.hung([Span("  not valid: ", "INVALID")], reason, indent=4, most=2)
     if len(reasons) > REASONS:
@@ -135,9 +135,9 @@ def _said(gate: Json) -> tuple[str, int]:
 
 
 def _questions(report: Json, voices: Voices, screen: Screen) -> list[str]:
-    """The first offenders, each with why and with its question."""
+    """The first offenders, of each label in turn, with why and with their questions."""
     counts = [(suite, _bad(body)) for suite, body in report["suites"].items() if _bad(body)]
-    offenders = blamed(report, voices)
+    offenders = blamed(report, voices, QUESTIONS)
     if not counts and not offenders:
         return []
     several = len(report["suites"]) > 1

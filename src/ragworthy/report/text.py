@@ -8,7 +8,7 @@ from ragworthy.report import blamed as blame
 from ragworthy.report import compared, panel
 from ragworthy.report.changes import lead
 from ragworthy.report.headline import decided, gate_names
-from ragworthy.report.last import verdict_line
+from ragworthy.report.last import not_valid, verdict_line
 from ragworthy.report.made import TITLE as MADE_TITLE
 from ragworthy.report.made import lines as made_lines
 from ragworthy.report.part import Table, Voice, Voices, partial_notes, steps, to_look
@@ -41,7 +41,7 @@ def render(report: dict[str, Any], voices: Voices, screen: Screen = FILE) -> str
     head = Span(report["verdict"], report["verdict"])
     lines = [*screen.hung([head], _headline(report, voices), indent=4), ""]
     lines += _prose(screen, _leads(report, voices))
-    lines += _prose(screen, [f"  not valid: {reason}" for reason in report["invalid"]])
+    lines += _prose(screen, [f"  not valid: {reason}" for reason in not_valid(report)])
     if report["invalid"]:
         lines.append("")
     lines += _gates(report["gates"], screen)

@@ -30,13 +30,13 @@ class Kept(NamedTuple):
 def kept_in(home: "Home", given: str | None = None) -> Kept:
     """The past of questions by the history of a policy; nothing where it has none."""
     try:
-        place = home.place(given)
-        if place.path is not None and not place.path.exists():
+        from ragworthy.history.home import store_at
+
+        store = store_at(home.place(given))
+        if store is None:
             return Kept(past_of)
         from ragworthy.history.past import Told
-        from ragworthy.history.store import open_store
 
-        store = open_store(place, create=False)
         return Kept(Told(store, store.runs()[-MOST:]).past)
     except RagworthyError as error:
         return Kept(past_of, f"its past: {error.lines()[0]}")

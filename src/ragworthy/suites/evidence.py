@@ -1,11 +1,10 @@
 """The words of the promise as types: case, evidence, summary, row, ledger, offender. All of it is plain data."""
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from fractions import Fraction
 from types import MappingProxyType
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from ragworthy import gates as g
 from ragworthy.comparison.likeness import GOLD, HELD, MADE, Made, asking, told_of, unlike
@@ -266,23 +265,6 @@ class Offender(NamedTuple):
         body: dict[str, Any] = first | self._asdict()
         own: dict[str, Any] = body.pop("own")
         return body | own
-
-
-Ranked = TypeVar("Ranked")
-
-
-def some_of_each(worst: Sequence[Ranked], most: int, kind: Callable[[Ranked], Any]) -> list[Ranked]:
-    """At most so many of a list, the first of each kind, then the second of each …; in the order of the list.
-
-    >>> some_of_each(["a1", "a2", "a3", "a4", "b1", "c1", "c2"], 5, lambda one: one[0])
-    ['a1', 'a2', 'b1', 'c1', 'c2']
-    """
-    seen: Counter[Any] = Counter()
-    turns = []
-    for nth, one in enumerate(worst):
-        turns.append((seen[kind(one)], nth))
-        seen[kind(one)] += 1
-    return [worst[nth] for nth in sorted(nth for _, nth in sorted(turns)[:most])]
 
 
 class Extra(NamedTuple):

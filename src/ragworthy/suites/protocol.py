@@ -21,7 +21,7 @@ from ragworthy.metrics.registry import MetricName, Word, all_metrics, find
 from ragworthy.names import Label
 from ragworthy.policy.declare import Declared, Input
 from ragworthy.policy.gate_text import MOST_KS
-from ragworthy.report.part import Column, Frozen
+from ragworthy.report.part import Column, Frozen, some_of_each
 from ragworthy.report.part import Part as Told
 from ragworthy.report.sheet import Viewed
 from ragworthy.rows import MOST, Rows
@@ -41,7 +41,6 @@ from ragworthy.suites.evidence import (
     Step,
     Summary,
     made_of,
-    some_of_each,
 )
 from ragworthy.suites.examine import Seen, usual
 from ragworthy.suites.intervals import Part, plain

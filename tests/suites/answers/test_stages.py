@@ -10,7 +10,7 @@ import pytest
 
 from conftest import Row, run_cli, write_jsonl
 from places import DATA
-from ragworthy.suites.evidence import some_of_each
+from ragworthy.report.part import some_of_each
 
 CHUNKS = {"a": "Copies are kept for 45 days.", "b": "harbor sync copies a folder.", "c": "Something else."}
 

@@ -12,6 +12,7 @@ from ragworthy.report.html.charts.gate import of_report, picture
 from ragworthy.report.html.env import fragment
 from ragworthy.report.html.material import Material
 from ragworthy.report.html.terms import Terms
+from ragworthy.report.last import not_valid
 from ragworthy.report.part import partial_notes
 from ragworthy.report.show import default_notes, gate_name, gate_notes
 
@@ -71,7 +72,7 @@ def banner(material: Material, terms: Terms) -> Markup:
         sentence=sentence(report, terms),
         counts=[(suite, material.voices(suite).counts_line(body["counts"])) for suite, body in suites],
         notes=partial_notes(report, material.voices),
-        invalid=report["invalid"],
+        invalid=not_valid(report),
         waived=_waived(report, terms),
         exit_code=report["exit_code"],
         several=len(report["suites"]) > 1,

@@ -18,11 +18,10 @@ from ragworthy.errors import policy_error
 from ragworthy.files import shown_path
 from ragworthy.load.sources import Source, open_source
 from ragworthy.records import Ints
-from ragworthy.report.part import Note
+from ragworthy.report.part import Note, some_of_each
 from ragworthy.report.show import plural
 from ragworthy.suites.answers.parallel.digest import MOST, PLACES
 from ragworthy.suites.answers.parallel.job import Example, Measured, Tally, Watched
-from ragworthy.suites.evidence import some_of_each
 from ragworthy.suites.opened import Opened
 from ragworthy.suites.request import Request
 

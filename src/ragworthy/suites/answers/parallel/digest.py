@@ -11,11 +11,11 @@ from ragworthy.metrics.facts import answers as f
 from ragworthy.metrics.facts.answers import said_error
 from ragworthy.names import HARMLESS, SEVERITY
 from ragworthy.records import NO_ANSWER, Trace
+from ragworthy.report.part import some_of_each
 from ragworthy.suites.answers.broken import broken_in
 from ragworthy.suites.answers.parallel.job import Example, Offender, Partial, Tally, Watched
 from ragworthy.suites.answers.parallel.shard import Shard
 from ragworthy.suites.answers.wording import expected_text, missing_pieces
-from ragworthy.suites.evidence import some_of_each
 from ragworthy.suites.fork import without_gc
 from ragworthy.suites.reading import Table
 

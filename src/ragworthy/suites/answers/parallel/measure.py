@@ -8,10 +8,10 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from ragworthy.records import Ints
+from ragworthy.report.part import some_of_each
 from ragworthy.suites.answers.parallel.digest import MOST, PLACES, digest
 from ragworthy.suites.answers.parallel.job import Example, Job, Joined, Measured, Partial, Strays, Tally, Watched
 from ragworthy.suites.answers.parallel.shard import OutOfOrderError, Shard
-from ragworthy.suites.evidence import some_of_each
 from ragworthy.suites.fork import UnexpectedError, answer, tell, workers
 
 if TYPE_CHECKING:
