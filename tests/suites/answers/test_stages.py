@@ -92,7 +92,7 @@ def test_numbers_are_the_same_with_and_without_texts() -> None:
 
 def test_what_to_do_tells_the_stages_apart() -> None:
     out = run_cli(
-        "score", "answers", "--gold", "gold.jsonl", "--trace", "traces.jsonl", "--corpus", "chunks.jsonl"
+        "score", "answers", "--gold", "gold.jsonl", "--trace", "traces.jsonl", "--corpus", "chunks.jsonl", "--full"
     ).out  # fmt: skip
     assert "retrieval, 2 of 7 questions: 1 citing gold evidence, without the chunk that has the text, " in out
     assert "1 refused without the chunk that has the text: a part of the evidence was not retrieved" in out
