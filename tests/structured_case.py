@@ -98,7 +98,7 @@ class Ran(NamedTuple):
 
 def scored(folder: Path, questions: list[Row], outputs: list[Row], *flags: object) -> Ran:
     report, rows = folder / "report.json", folder / "rows.jsonl"
-    done = cli(folder, questions, outputs, *flags, "-o", report, "--rows", rows)
+    done = cli(folder, questions, outputs, "--full", *flags, "-o", report, "--rows", rows)
     assert done.code in (0, 1, 3, 4), done.err
     return Ran(done, json.loads(report.read_text()), lines_of(rows))
 

@@ -127,7 +127,7 @@ def precision(case: c.Case, *more: object) -> tuple[dict[str, Any], str]:
 
 
 def test_whole_documents_that_fail_make_the_interval_as_wide_as_theory_says() -> None:
-    metric, out = precision(written(12, 5, wrong=(0, 1, 2)))
+    metric, out = precision(written(12, 5, wrong=(0, 1, 2)), "--full")
     # x̄ = 3/4, s_g = 5/4 for nine documents and −15/4 for three: Σs² = 225/4, deff = 12/11 · (225/4)/60² / (3/16/60)
     deff = 12 / 11 * (225 / 4) / 60**2 / (3 / 16 / 60)
     n, z, p = 60 / deff, scipy_stats.t.ppf(0.975, 11), 0.75

@@ -77,7 +77,8 @@ def test_it_stands_in_every_form_of_a_report_and_in_the_receipt() -> None:
     text = run_cli(*given).out
     assert "\n".join(["How it was made", *(f"  {line}" for line in lines), "", "What this evidence"]) in text
     markdown = Path("r.md").read_text()
-    assert "\n".join(["### How it was made", "", "- index `rw:1`"]) in markdown
+    tested = markdown.partition("### What was tested")[2]
+    assert "\n".join(["| commit | `4f1c2d3` |", "| index | `rw:1` |", "| normaliser | norm/1 |"]) in tested
     assert "\n".join(["- normaliser norm/1", "- reranker bge/2", "- retriever k 10, mode hybrid"]) in markdown
     kept = json.loads(Path("r.json").read_text())["suites"]["answers"]["provenance"]
     assert kept == TOLD

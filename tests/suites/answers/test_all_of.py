@@ -81,7 +81,7 @@ def test_offenders_say_what_is_missing_and_what_was_expected() -> None:
     assert half["why"] == "cites the right evidence, but the claim lacks the gold text; missing: sync"
     assert half["missing"] == ["sync"]
     assert half["expected"] == "45 days or forty-five days; and sync"
-    text = run_cli("score", "answers", "--gold", "gold.jsonl", "--trace", "traces.jsonl").out
+    text = run_cli("score", "answers", "--full", "--gold", "gold.jsonl", "--trace", "traces.jsonl").out
     assert "      expected   45 days or forty-five days; and sync\n" in text
 
 

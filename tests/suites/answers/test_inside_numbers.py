@@ -103,8 +103,8 @@ def test_a_rate_with_errors_is_not_said_to_be_of_shipped_answers_only(
     right = {"retrieved_ids": ["a"], "answer_json": {"claim": "12 books", "citations": ["a"]}}
     traces: list[dict[str, Any]] = [{"qid": "a", **right}, {"qid": "b", **right}, {"qid": "c", "error": "timeout"}]
     write_jsonl(Path("traces.jsonl"), traces)
-    done = run_cli("score", "answers", "--gold", "gold.jsonl", "--trace", "traces.jsonl")
+    done = run_cli("score", "answers", "--full", "--gold", "gold.jsonl", "--trace", "traces.jsonl")
     assert "answers.precision: 2 of 3 shipped answers and errors right and cited: " in done.out
     write_jsonl(Path("traces.jsonl"), traces[:2])
-    done = run_cli("score", "answers", "--gold", "gold.jsonl", "--trace", "traces.jsonl")
+    done = run_cli("score", "answers", "--full", "--gold", "gold.jsonl", "--trace", "traces.jsonl")
     assert "answers.precision: 2 of 2 shipped answers right and cited: " in done.out

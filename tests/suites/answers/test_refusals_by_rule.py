@@ -51,7 +51,7 @@ def test_rows_offenders_and_the_report_name_the_rule() -> None:
     assert offender["why"].endswith(", by the rule en:absent")
     assert (
         "  refused by rule: en:absent 1, en:cannot 1"
-        in run_cli("score", "answers", *FILES, "--refusal-pack", "en").out.splitlines()
+        in run_cli("score", "answers", "--full", *FILES, "--refusal-pack", "en").out.splitlines()
     )
 
 

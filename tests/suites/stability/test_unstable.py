@@ -61,6 +61,6 @@ def test_which_questions_are_proven_below_their_limit(tmp_path: Path) -> None:
         "fewest_runs": 5,
         "clean_runs": {"acr": 59, "cghc": 59},
     }
-    text = run_cli("score", "stability", *files).out
+    text = run_cli("score", "stability", "--full", *files).out
     assert "1 of 40 questions is proven below a limit (acr 1): q37" in text
     assert "5 clean runs show a share of 0.549 and no more: acr 0.95 is not shown, that takes 59" in text

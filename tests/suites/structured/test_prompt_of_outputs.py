@@ -59,7 +59,7 @@ def test_the_file_says_what_outputs_do_not_and_what_somebody_typed_is_not_believ
 
 def test_every_report_shows_the_hash_of_the_prompt_and_the_version_of_the_set(tmp_path: Path) -> None:
     questions, outputs = both(2)
-    done = cli(tmp_path, questions, outputs, "-o", tmp_path / "r.md", "-o", tmp_path / "r.json")
+    done = cli(tmp_path, questions, outputs, "--full", "-o", tmp_path / "r.md", "-o", tmp_path / "r.json")
     version = f"questions.jsonl@sha256:{hashlib.sha256((tmp_path / 'questions.jsonl').read_bytes()).hexdigest()}"
     assert f"  prompt_sha256 {'ab' * 32}, eval_set_version {version}\n" in done.out
     assert f"- prompt_sha256 `{'ab' * 32}`, eval_set_version `{version}`\n" in (tmp_path / "r.md").read_text()

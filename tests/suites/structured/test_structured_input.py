@@ -381,7 +381,7 @@ def test_an_output_with_an_error_is_one_of_the_provider(error: Any, tmp_path: Pa
 def test_an_error_of_several_parts_is_shown_as_json(tmp_path: Path) -> None:
     error = {"message": "over\nquota", "code": 429}
     shown = 'provider_error: {"code": 429, "message": "over\\nquota"}'
-    done = cli(tmp_path, both(1)[0], [output(1, error=error)])
+    done = cli(tmp_path, both(1)[0], [output(1, error=error)], "--full")
     assert f"  Q1  ERROR  0 of 100  (pipeline, target_error: {shown})" in done.out.splitlines()
     assert f"failed    {shown}" in cli(tmp_path, both(1)[0], [output(1, error=error)], "--item", "Q1").out
 
@@ -763,7 +763,9 @@ def test_outputs_for_the_subset_only_are_not_enough(drawn: tuple[Path, list[str]
     ran = again(subset, [one for one in both(12)[1] if one["id"] in ids])
     assert (ran.done.code, ran.report["invalid"]) == (4, ["8 questions have no output"])
     assert (ran.body["subset"]["verdict"], ran.body["subset"]["scored"]) == ("SHIP", "whole")
-    alone = run_cli("score", "structured", "--questions", subset, "--outputs", subset.parent / "outputs.jsonl")
+    alone = run_cli(
+        "score", "structured", "--full", "--questions", subset, "--outputs", subset.parent / "outputs.jsonl"
+    )
     assert alone.code == 0 and "structured: 4 questions" in alone.out
 
 
