@@ -798,7 +798,8 @@ def test_runs_without_answers_measure_time_alone() -> None:
     }  # fmt: skip
     usual = run_cli("score", "latency", "--gold", gold, "--runs", "runs.csv")
     assert usual.code == 4
-    assert "answers.precision was not measured: the runs hold no answers" in usual.out
+    names = ", ".join(f"latency:answers.{name}" for name in ("precision", "chr", "under_refusal", "over_refusal"))
+    assert f"{names} were not measured: the runs hold no answers" in usual.out
 
 
 def test_an_error_among_times_alone_is_no_answer() -> None:
