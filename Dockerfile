@@ -8,7 +8,7 @@ COPY pyproject.toml PACKAGE.md LICENSE requirements-runtime.txt /src/
 COPY src /src/src
 RUN python3 -m venv /opt/ragworthy \
  && /opt/ragworthy/bin/pip install --no-cache-dir --disable-pip-version-check \
-      -c /src/requirements-runtime.txt "/src[http,parquet,xlsx]" \
+      -c /src/requirements-runtime.txt "/src[retrieval,http,parquet,xlsx]" \
  && rm -rf /src
 RUN useradd --create-home --uid 10001 ragworthy \
  && git config --system --add safe.directory /work

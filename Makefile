@@ -106,7 +106,7 @@ lock: $(RELEASE)/.ready
 
 $(VENV)/.demo: pyproject.toml requirements-runtime.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python $(PIP) -c requirements-runtime.txt -e ".[http,plot]"
+	$(BIN)/python $(PIP) -c requirements-runtime.txt -e ".[retrieval,http,plot]"
 	$(BIN)/python -m compileall -q src
 	touch $@
 

@@ -3,7 +3,8 @@
     python release/matrix.py oldest newest [--smoke] [--python 3.12]
 
 What is tested is what users get: the source distribution is built and unpacked, the wheel is built from it, and the
-tests run from the unpacked folder against the installed wheel. Each run has an environment of its own in .venv-matrix.
+tests run from the unpacked folder against the installed wheel. Each run has an environment of its own in .venv-matrix,
+and beside it one with the core only, without extras, for `tests/project/test_core.py`.
 """
 
 import argparse
@@ -52,6 +53,9 @@ SMOKE = {
     "zstandard": "load/test_questions.py",
 }
 """For each dependency the tests that use it most; together they are the short run of CI."""
+
+
+CORE = "project/test_core.py"
 
 
 class Built(NamedTuple):
@@ -134,14 +138,16 @@ def run(version: str, which: str, built: Built, *, smoke: bool) -> Outcome:
     try:
         uv("venv", "--quiet", "--clear", "--python", interpreter, folder)
         versions = install(python, which, built)
+        core = install_core(interpreter, folder, which, built)
     except subprocess.CalledProcessError as error:
         return Outcome(name, "FAILED", f"uv {error.cmd[1]} ended with {error.returncode}")
     print(", ".join(f"{package} {installed}" for package, installed in versions.items()), flush=True)
     # Later Pythons may lack the wheels of old versions, so only the first one can prove a bound.
     if which == "oldest" and version == supported()[0] and (wrong := wrong_bounds(versions)):
         return Outcome(name, "FAILED", "; ".join(wrong))
-    tests = [f"tests/{name}" for names in SMOKE.values() for name in names.split()] if smoke else ["tests"]
+    tests = [f"tests/{name}" for names in (*SMOKE.values(), CORE) for name in names.split()] if smoke else ["tests"]
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    environment["RAGWORTHY_CORE"] = str(core)
     command = [str(python), "-m", "pytest", "-q", "-n", "2", "-p", "no:cacheprovider", *tests]
     code = subprocess.run(command, cwd=built.source, env=environment).returncode
     return Outcome(name, "FAILED", f"pytest ended with {code}") if code else Outcome(name, "passed")
@@ -160,6 +166,15 @@ def install(python: Path, which: str, built: Built) -> dict[str, Version]:
     tools = built.source / "requirements-test.txt"
     uv("pip", "install", *common, "-c", chosen, "-r", tools, f"ragworthy[all] @ {built.wheel.as_uri()}")
     return versions
+
+
+def install_core(interpreter: str, beside: Path, which: str, built: Built) -> Path:
+    """An environment with the wheel and what it cannot do without, in the versions of the large one; its Python."""
+    python = beside.with_name(f"{beside.name}-core") / "bin" / "python"
+    uv("venv", "--quiet", "--clear", "--python", interpreter, python.parents[1])
+    chosen = beside / f"{which}.txt"
+    uv("pip", "install", "--quiet", "--python", python, "--only-binary", ":all:", "-c", chosen, built.wheel)
+    return python
 
 
 def uv(*arguments: str | Path) -> None:

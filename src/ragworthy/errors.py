@@ -7,7 +7,8 @@ RagworthyError            somebody has to do something; exit 2
 └── MissingExtra          install an optional part
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import NamedTuple
 
 from ragworthy.codes import CATALOGUE
@@ -103,7 +104,63 @@ def missing_extra(package: str, extra: str, needed_for: str) -> MissingExtra:
     The line names the package and not `ragworthy[extra]`: that would ask an index for ragworthy, which is on none.
     """
     part_of = f" (extra: {extra})" if extra else ""
-    return MissingExtra([Problem("RW-F15", f"{needed_for} needs {package}: pip install {package}{part_of}")])
+    packages = RETRIEVAL if extra == "retrieval" else package
+    return MissingExtra([Problem("RW-F15", f"{needed_for} needs {package}: pip install {packages}{part_of}")])
+
+
+class Part(NamedTuple):
+    """A package that may be missing: under which name it is installed, and what brings it."""
+
+    package: str
+    extra: str = ""
+    """Empty for what every installation has."""
+    needed_for: str = "ragworthy"
+
+
+RETRIEVAL = "numpy bm25s wordllama tokenizers safetensors markdown-it-py selectolax rapidfuzz sqlalchemy zstandard"
+"""What the extra `retrieval` brings: whoever lacks one of them most likely lacks the others."""
+_SEARCH = "an index, ΔS or a TREC file"
+_DOCUMENTS = "cutting documents into chunks"
+PARTS = {
+    "jinja2": Part("jinja2"),
+    "markupsafe": Part("markupsafe"),
+    "msgspec": Part("msgspec"),
+    "regex": Part("regex"),
+    "rfc8785": Part("rfc8785"),
+    "sqlalchemy": Part("sqlalchemy", "history", "the history of runs"),
+    "zstandard": Part("zstandard", "zstd", "a .zst file"),
+    "bm25s": Part("bm25s", "retrieval", _SEARCH),
+    "markdown_it": Part("markdown-it-py", "retrieval", _DOCUMENTS),
+    "numpy": Part("numpy", "retrieval", _SEARCH),
+    "rapidfuzz": Part("rapidfuzz", "retrieval", "comparing a document with its proofread text"),
+    "safetensors": Part("safetensors", "retrieval", _SEARCH),
+    "selectolax": Part("selectolax", "retrieval", _DOCUMENTS),
+    "tokenizers": Part("tokenizers", "retrieval", _SEARCH),
+    "wordllama": Part("wordllama", "retrieval", _SEARCH),
+}
+"""The packages of every installation and of the extras that much of the code needs, by the name they are imported as.
+The other extras are imported in one place each, which says what is missing.
+"""
+
+
+def lacking(error: ModuleNotFoundError, needed_for: str = "") -> MissingExtra | None:
+    """The error for a package of ours that is not installed; None for any other module: that is a defect."""
+    part = PARTS.get((error.name or "").partition(".")[0])
+    if part is None:
+        return None
+    return missing_extra(part.package, part.extra, needed_for or part.needed_for)
+
+
+@contextmanager
+def needing(needed_for: str = "") -> Iterator[None]:
+    """Imports that say what to install where a package of ours is missing."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        missing = lacking(error, needed_for)
+        if missing is None:
+            raise
+        raise missing from None
 
 
 def explained(error: Exception) -> tuple[str, str]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, TypedDict
 
 from ragworthy.codes import CATALOGUE
-from ragworthy.errors import Problem, RagworthyError, usage_error
+from ragworthy.errors import Problem, RagworthyError, needing, usage_error
 from ragworthy.load.checker import Checker, written
 from ragworthy.load.values import Refused, a, plain, taken_apart
 from ragworthy.policy.declare import Declared, Input, Setting
@@ -256,7 +256,8 @@ _COMMAND = re.compile(r"('ragworthy [^']*')")
 def in_python(suite: Declared | None = None, given: Mapping[str, Any] | None = None) -> Iterator[None]:
     """Errors that are raised meanwhile name keywords instead of flags and roles, and point at the page of Python."""
     try:
-        yield
+        with needing():
+            yield
     except RagworthyError as error:
         roles = _spelled(suite, given or {}) if suite is not None else {}
         problems = [_named(one, roles) for one in error.problems]

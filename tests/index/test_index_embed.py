@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ragworthy.errors import DataError, MissingExtra, UsageError
+from ragworthy.errors import RETRIEVAL, DataError, MissingExtra, UsageError
 from ragworthy.index import embed, models
 from ragworthy.index.ranking import Floats
 
@@ -193,7 +193,8 @@ def test_a_model_that_is_not_installed_is_named_with_its_extra(monkeypatch: pyte
     monkeypatch.setattr(models, "find_spec", lambda _: None)
     with pytest.raises(MissingExtra) as caught:
         embed.load("wordllama")
-    assert caught.value.lines()[0] == ("the embedding model wordllama needs wordllama: pip install wordllama [RW-F15]")
+    line = f"the embedding model wordllama needs wordllama: pip install {RETRIEVAL} (extra: retrieval) [RW-F15]"
+    assert caught.value.lines()[0] == line
     with pytest.raises(MissingExtra) as caught:
         embed.load("minilm")
     assert caught.value.lines()[0] == (

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ragworthy.paired import exact, swaps
+from ragworthy.paired import exact, plain, swaps
 from ragworthy.paired.swaps import swap_all
 
 SEED = swaps.seed_of(14, "swap")
@@ -98,6 +98,29 @@ def test_the_draws_are_the_bits_of_the_generator() -> None:
         turned = [(first >> n) & 1 for n in range(64)] + [(second >> n) & 1 for n in range(6)]
         reached += int((values * (1 - 2 * np.array(turned))).sum()) >= values.sum()
     assert swap_all(columns, seed=SEED, draws=500).p == (reached / 501,)
+
+
+@settings(deadline=None)
+@given(st.lists(column, min_size=1, max_size=4))
+def test_without_numpy_swaps_are_gone_through_alike(columns: list[dict[str, int]]) -> None:
+    found = swap_all(columns, seed=SEED)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(swaps, "find_spec", lambda name: None)
+        assert swap_all(columns, seed=SEED) == found
+
+
+def test_without_numpy_the_same_bits_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    draw = random.Random(6)
+    columns = [{str(n): draw.randint(-3, 4) << 60 * (m % 2) for n in range(131)} for m in range(5)]
+    found = swap_all(columns, seed=SEED, draws=999, slack=(0, 0, 0, 0, 2))
+    monkeypatch.setattr(swaps, "find_spec", lambda name: None)
+    assert swap_all(columns, seed=SEED, draws=999, slack=(0, 0, 0, 0, 2)) == found
+
+
+@given(st.integers(0, 2**128 - 1))
+def test_the_stream_without_numpy_is_that_of_numpy(seed: int) -> None:
+    ours = plain.pcg64(seed)
+    assert [next(ours) for _ in range(3)] == np.random.PCG64(seed).random_raw(3).tolist()
 
 
 def test_the_order_of_clusters_and_columns_makes_no_difference() -> None:

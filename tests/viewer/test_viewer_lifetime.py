@@ -81,7 +81,8 @@ def test_without_its_packages_it_names_the_command_that_brings_them(folder: Path
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=folder, env=clean(), capture_output=True, text=True)
     assert done.returncode == 2
-    said = "ragworthy view needs starlette uvicorn: pip install starlette uvicorn (extra: view) [RW-F15]"
+    packages = "starlette uvicorn sqlalchemy"
+    said = f"ragworthy view needs {packages}: pip install {packages} (extra: view) [RW-F15]"
     assert done.stderr.splitlines()[0] == said
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ragworthy import flow
 from ragworthy.cli.say import print
-from ragworthy.errors import RagworthyError
+from ragworthy.errors import RagworthyError, lacking
 from ragworthy.history import keeping, open_store
 from ragworthy.history.commit import commit_of, spelled
 from ragworthy.history.home import Home, blessed_file, fetched, is_stored, why_unblessed
@@ -130,7 +130,10 @@ def warned(what: str = "history: this run was not kept") -> Iterator[None]:
     except RagworthyError as error:
         _warn(what, str(error.problems[0]))
     except ModuleNotFoundError as error:
-        _warn(what, f"the package {error.name} is not installed")
+        missing = lacking(error)
+        if missing is None:
+            raise
+        _warn(what, f"{missing.problems[0]}; --no-history leaves it out")
     except Exception as error:  # noqa: BLE001 - a defect of what stands beside the verdict is no reason to lose it
         _warn(what, f"a defect of ragworthy: {type(error).__name__}: {' '.join(str(error).split())[:200]}")
 

@@ -12,29 +12,10 @@ from typing import NoReturn
 from ragworthy.cli import layout
 from ragworthy.cli.arguments import parser
 from ragworthy.cli.say import print, show
-from ragworthy.errors import RagworthyError, missing_extra, usage_error
+from ragworthy.errors import RagworthyError, lacking, usage_error
 from ragworthy.files import remembering
 from ragworthy.names import VERSION, Exit
 from ragworthy.safe import SPELLED
-
-PACKAGES = {
-    "bm25s": "bm25s",
-    "jinja2": "jinja2",
-    "markdown_it": "markdown-it-py",
-    "markupsafe": "markupsafe",
-    "msgspec": "msgspec",
-    "numpy": "numpy",
-    "rapidfuzz": "rapidfuzz",
-    "regex": "regex",
-    "rfc8785": "rfc8785",
-    "safetensors": "safetensors",
-    "selectolax": "selectolax",
-    "sqlalchemy": "sqlalchemy",
-    "tokenizers": "tokenizers",
-    "wordllama": "wordllama",
-    "zstandard": "zstandard",
-}
-"""The packages that every installation has, by the name under which they are imported."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -70,10 +51,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         _say("interrupted")
         return int(Exit.INTERRUPTED)
     except ModuleNotFoundError as error:
-        package = PACKAGES.get((error.name or "").partition(".")[0])
-        if package is None:
+        missing = lacking(error)
+        if missing is None:
             return _defect(error)
-        for line in missing_extra(package, "", "ragworthy").lines():
+        for line in missing.lines():
             _say(line)
         return int(Exit.USAGE)
     except Exception as error:  # noqa: BLE001 - the last line of defence: no traceback reaches a user

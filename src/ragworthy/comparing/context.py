@@ -8,7 +8,7 @@ from ragworthy import flow
 from ragworthy.comparing.sides import Side, of_run
 from ragworthy.comparison.compared import Run, compare
 from ragworthy.comparison.records import Context, InContext
-from ragworthy.experiments.equal_context import BUDGETS, DEEPEST, SHOWN, UNLIKE, fitting
+from ragworthy.experiments.budgets import BUDGETS, DEEPEST, SHOWN, UNLIKE, fitting
 from ragworthy.gates import MIN, Gate
 from ragworthy.index.blocks import load_corpus
 from ragworthy.load.decode import read_items

@@ -1,25 +1,17 @@
 """Two indexes whose chunks differ in size, compared at equal bytes: five small chunks are less context than five large.
 
-What fits into a context is what a model would read: results from the top whose texts together are at most so many
-bytes. The first one always counts.
+What fits into a context is what a model would read: see `budgets`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ragworthy import flow
+from ragworthy.experiments.budgets import BUDGETS, DEEPEST, SHOWN, UNLIKE, fitting
 from ragworthy.gates import DROP, Gate
 from ragworthy.index.store import Index
 from ragworthy.runner.retrieve import Asked, How, search
 from ragworthy.suites.retrieval import Retrieval
-
-BUDGETS = (2000, 4000)
-"""Bytes of context that are compared."""
-DEEPEST = 100
-"""So many results are looked at; more hardly ever fit."""
-UNLIKE = 1.25
-"""From this ratio on the results of two indexes are of different size."""
-SHOWN = 5
 
 Side = tuple[Index, Sequence[list[str]]]
 """An index, and what it finds for each wording, in order."""
@@ -55,24 +47,6 @@ def _mean_size(index: Index, lists: Sequence[list[str]]) -> float:
     """How many bytes the first results of a query have together, on average."""
     size = _size(index)
     return sum(size(name) for names in lists for name in names[:SHOWN]) / max(1, len(lists))
-
-
-def fitting(names: Sequence[str], size: Callable[[str], int], budget: int) -> list[str]:
-    """The results from the top that fit into a context; the first always does.
-
-    >>> fitting(["a", "b", "c"], {"a": 1500, "b": 400, "c": 200}.__getitem__, 2000)
-    ['a', 'b']
-    >>> fitting(["a", "b"], {"a": 2500, "b": 1}.__getitem__, 2000)
-    ['a']
-    """
-    kept: list[str] = []
-    used = 0
-    for name in names:
-        used += size(name)
-        if kept and used > budget:
-            break
-        kept.append(name)
-    return kept
 
 
 def _recall(sides: Sequence[Side], asked: Sequence[Asked], budget: int, request: flow.Request) -> Mapping[str, Any]:

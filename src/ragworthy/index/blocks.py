@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ragworthy.index.folder import Folder
 
 MANIFEST, CHUNKS = "manifest.json", "chunks.jsonl"
-"""Files of an index; the package `index` itself, which needs NumPy, is imported only where there is one."""
+"""Files of an index; how one is read is imported only where there is one."""
 
 
 class Corpus(NamedTuple):
@@ -118,9 +118,9 @@ def load_corpus(given: Any) -> Corpus:
     """The corpus behind a path: an index, its manifest, or a file of chunks."""
     path = _index_at(given)
     if path is not None:
-        from ragworthy.index.store import open_index
+        from ragworthy.index.contents import open_contents
 
-        index = open_index(path)
+        index = open_contents(path)
         manifest = index.manifest
         lengths = {one.doc_id: one.bytes for one in manifest.documents}
         found = _corpus(index.chunks, shown_path(path), index.folder.sha256)

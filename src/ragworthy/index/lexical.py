@@ -70,7 +70,7 @@ def build(chunks: Sequence[Chunk]) -> Lexical:
         nothing = np.zeros(0, dtype=np.intp)
         return Lexical(np.zeros(0, dtype=np.float32), nothing, np.zeros(1, dtype=np.intp), words, len(chunks))
     numbered = [[words[word] for word in one] for one in tokens]
-    library = need("bm25s", "bm25s", "", "lexical search")
+    library = need("bm25s", "bm25s", "retrieval", "lexical search")
     logging.getLogger("bm25s").setLevel(logging.WARNING)
     bm25 = library.BM25(method=METHOD, k1=K1, b=B)
     bm25.index((numbered, words), create_empty_token=False, show_progress=False)

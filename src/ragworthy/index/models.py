@@ -37,10 +37,10 @@ class Wordllama:
     weights = WORDLLAMA_WEIGHTS
 
     def __init__(self) -> None:
-        home = package_folder("wordllama", "wordllama", "", _WORDLLAMA)
+        home = package_folder("wordllama", "wordllama", "retrieval", _WORDLLAMA)
         os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # else a later fork warns on stderr
-        tensors = need("safetensors.numpy", "safetensors", "", _WORDLLAMA)
-        tokenizers = need("tokenizers", "tokenizers", "", _WORDLLAMA)
+        tensors = need("safetensors.numpy", "safetensors", "retrieval", _WORDLLAMA)
+        tokenizers = need("tokenizers", "tokenizers", "retrieval", _WORDLLAMA)
         weights = checked(home / "weights" / "l2_supercat_256.safetensors", WORDLLAMA_WEIGHTS)
         self._table: Floats = tensors.load(weights)["embedding.weight"].astype(np.float32)
         tokenizer = checked(home / "tokenizers" / "l2_supercat_tokenizer_config.json", WORDLLAMA_TOKENIZER)

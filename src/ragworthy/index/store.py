@@ -1,24 +1,22 @@
 """Indexes on disk: opening one, reading its parts when they are needed, searching it."""
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeVar
-
-import msgspec
 
 from ragworthy.errors import data_error, usage_error
 from ragworthy.index import dense, embed, ranking
 from ragworthy.index import manifest as mf
 from ragworthy.index.arrays import read_array
 from ragworthy.index.check import Finding, check, not_unit
+from ragworthy.index.contents import Contents
 from ragworthy.index.embed import Embedder
-from ragworthy.index.folder import Folder, Say, open_folder, print_note
+from ragworthy.index.folder import Say, open_folder, print_note
 from ragworthy.index.lexical import Lexical
 from ragworthy.index.lexical import load as load_lexical
-from ragworthy.index.manifest import CHUNKS, GRAPH, VECTORS, Manifest, drift
+from ragworthy.index.manifest import GRAPH, VECTORS, Manifest, drift
 from ragworthy.index.tokens import ANALYZER
 from ragworthy.index.write import CanonicalText, build
 from ragworthy.records import Chunk
@@ -71,35 +69,8 @@ def open_index(path: Path, *, verify: bool = True, say: Say = print_note) -> "In
     return Index(folder, verify=verify)
 
 
-class Index:
-    """A built, searchable corpus; each part is read when it is first needed, and then used only if it makes sense."""
-
-    def __init__(self, folder: Folder, *, verify: bool = True) -> None:
-        self.folder = folder
-        self.root = folder.root
-        self.manifest: Manifest = folder.manifest
-        self._verify = verify
-
-    @cached_property
-    def chunks(self) -> list[Chunk]:
-        """Every chunk, in reading order; each has an id of its own, and bytes inside a document."""
-        chunks, said = self.written_chunks, self.manifest.counts.chunks
-        if len(chunks) != said:
-            message = f"expected {said}, got {len(chunks)}"
-            raise data_error("RW-I11", message, where=str(self.root / mf.NAME), field="counts.chunks")
-        with self._as_built(CHUNKS):
-            _check_chunks(chunks, {document.doc_id: document.bytes for document in self.manifest.documents})
-        return chunks
-
-    @cached_property
-    def written_chunks(self) -> list[Chunk]:
-        """The chunks as the file has them, sound or not."""
-        return self._part(CHUNKS, msgspec.json.Decoder(Chunk).decode_lines)
-
-    @cached_property
-    def by_id(self) -> dict[str, Chunk]:
-        """The chunks under their ids."""
-        return {chunk.name: chunk for chunk in self.chunks}
+class Index(Contents):
+    """A built, searchable corpus."""
 
     @cached_property
     def vectors(self) -> ranking.Floats:
@@ -125,13 +96,6 @@ class Index:
         """The words of the chunks with their scores."""
         self._check_field("analyzer", self.manifest.analyzer, ANALYZER)
         return load_lexical(self._part, len(self.chunks))
-
-    def canonical(self, doc_id: str) -> bytes:
-        """The canonical text of a document."""
-        file = self._canonical.get(doc_id)
-        if file is None:
-            raise usage_error(f'expected a document of the index, got "{doc_id}"')
-        return self.folder.read(file, verify=self._verify)
 
     def embedder(self) -> Embedder:
         """The model that made the vectors, and no other."""
@@ -217,10 +181,6 @@ class Index:
         return _Fitting(model, wanted.dimension, str(self.root / mf.NAME))
 
     @cached_property
-    def _canonical(self) -> dict[str, str]:
-        return {document.doc_id: document.file for document in self.manifest.documents}
-
-    @cached_property
     def _places(self) -> ranking.Ints:
         return ranking.places(self.chunks)
 
@@ -228,41 +188,6 @@ class Index:
     def graph(self) -> Any:
         """The graph over the vectors, of the library that made it."""
         return self._part(GRAPH, lambda data: dense.load_graph(data, self.vectors))
-
-    def _part(self, name: str, make: Callable[[bytes], Made]) -> Made:
-        """What `make` makes of a file."""
-        data = self.folder.read(name, verify=self._verify)
-        with self._as_built(name):
-            return make(data)
-
-    @contextmanager
-    def _as_built(self, name: str) -> Iterator[None]:
-        """Say of a file that makes no sense that it was altered."""
-        try:
-            yield
-        except RecursionError:
-            message = "JSON nested too deeply"
-        except OSError as error:
-            message = error.strerror or str(error)
-        except (ValueError, msgspec.MsgspecError) as error:
-            message = str(error)
-        else:
-            return
-        raise data_error("RW-I02", f"expected a file as it was built, got: {message}", where=str(self.root / name))
-
-
-def _check_chunks(chunks: Sequence[Chunk], lengths: Mapping[str, int]) -> None:
-    """Refuse chunks that no build writes: each has an id of its own, and a range of bytes inside its document."""
-    if not chunks:
-        raise ValueError("no chunk")
-    seen: set[str] = set()
-    for line, chunk in enumerate(chunks, 1):
-        if not chunk.name or chunk.name in seen:
-            raise ValueError(f'a chunk without an id of its own in line {line}: "{chunk.name}"')
-        seen.add(chunk.name)
-        begin, end = chunk.offsets or (0, 0)
-        if not 0 <= begin < end <= lengths.get(chunk.doc_id or "", 0):
-            raise ValueError(f"a chunk without bytes of its document in line {line}")
 
 
 def _positions(ranked: ranking.Ranked) -> list[int]:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
-from ragworthy.errors import DataError, data_error
+from ragworthy.errors import DataError, data_error, needing
 from ragworthy.files import open_input
 
 SUFFIXES = (".gz", ".zst")
@@ -61,20 +61,26 @@ def whole(path: Path, *, limit: int, given: str | None = None) -> bytes:
 
 
 def _unpacked(raw: IO[bytes], suffix: str, where: str) -> Iterator[bytes]:
-    import gzip
     import zlib
 
-    import zstandard
+    broken: tuple[type[Exception], ...] = (OSError, EOFError, zlib.error)
+    if suffix == ".zst":
+        with needing(f"{where}: reading .zst"):
+            import zstandard
 
+        broken += (zstandard.ZstdError,)
     try:
-        if suffix == ".gz":
-            stream = gzip.GzipFile(fileobj=raw)
-            while chunk := stream.read(STEP):
-                yield chunk
-        else:
-            yield from _zstd(raw)
-    except (OSError, EOFError, zlib.error, zstandard.ZstdError) as error:
+        yield from _gzip(raw) if suffix == ".gz" else _zstd(raw)
+    except broken as error:
         raise data_error("RW-F12", f"expected a whole {suffix[1:]} file, got: {error}", where=where) from None
+
+
+def _gzip(raw: IO[bytes]) -> Iterator[bytes]:
+    import gzip
+
+    stream = gzip.GzipFile(fileobj=raw)
+    while chunk := stream.read(STEP):
+        yield chunk
 
 
 def _zstd(raw: IO[bytes]) -> Iterator[bytes]:

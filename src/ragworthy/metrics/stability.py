@@ -6,6 +6,7 @@ from fractions import Fraction
 from itertools import combinations
 from typing import Any, NamedTuple
 
+from ragworthy import edits
 from ragworthy.metrics.answers import steps_of
 from ragworthy.metrics.causes import Steps, depth_of
 from ragworthy.metrics.facts import answers as f
@@ -232,8 +233,6 @@ def ned50(question: Question) -> Fraction | None:
 
 def _apart(one: str | None, other: str | None, known: dict[tuple[str, str], Fraction]) -> Fraction:
     """The edit distance of two claims over the length of the longer; an error (None) is like nothing."""
-    from rapidfuzz.distance import Levenshtein
-
     if one is None or other is None:
         return Fraction(1)
     if one == other:
@@ -241,7 +240,7 @@ def _apart(one: str | None, other: str | None, known: dict[tuple[str, str], Frac
     pair = (one, other) if one < other else (other, one)
     if pair not in known:
         one, other = one[:COMPARED], other[:COMPARED]
-        known[pair] = Fraction(Levenshtein.distance(one, other), max(len(one), len(other)))
+        known[pair] = Fraction(edits.distance(one, other), max(len(one), len(other)))
     return known[pair]
 
 

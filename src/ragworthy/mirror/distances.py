@@ -7,16 +7,18 @@ from collections.abc import Sequence
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ragworthy.errors import usage_error
-from ragworthy.index.measure import Measure, measure, stored
 from ragworthy.load.lock import load_lock
 from ragworthy.metrics.facts.distance import Calibration
 from ragworthy.mirror.answers import Answer
 from ragworthy.mirror.evidence import Shelf
 from ragworthy.mirror.questions import Question
 from ragworthy.names import DEFAULT_MODEL
+
+if TYPE_CHECKING:
+    from ragworthy.index.measure import Measure
 
 RECORDED, CALIBRATED, AUTO = "recorded", "calibrated", "auto"
 
@@ -34,7 +36,7 @@ class Measured(NamedTuple):
 class Scale(NamedTuple):
     """What measures distances, and what they mean."""
 
-    model: Measure
+    model: "Measure"
     calibration: Calibration | None = None
 
     @property
@@ -54,6 +56,7 @@ def scale_of(wish: str, lock: Path | None, shelves: Sequence[Shelf]) -> Scale | 
     """The scale that was asked for: `auto` is that of the lock, where it has one that can be had; None is recorded."""
     if wish == RECORDED:
         return None
+    from ragworthy.index.measure import measure, stored
 
     def texts() -> list[str]:
         return [text for shelf in shelves for text in _texts(shelf)]

@@ -8,7 +8,10 @@ exact in float64 in whatever order they are added, and the bits come from PCG64 
 import hashlib
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, NamedTuple
+
+from ragworthy.paired import plain
 
 if TYPE_CHECKING:
     import numpy as np
@@ -123,28 +126,39 @@ def _fitted(values: list[int], slack: int) -> _Column:
 
 def _tested(columns: Sequence[_Column], drawn: tuple[int, int] | None) -> tuple[list[float], list[float]]:
     """Raw p-values and those of the family."""
-    import numpy as np
-
-    lengths = np.array([column.length or 1.0 for column in columns])
-    totals = np.array([float(column.total) for column in columns])
-    needed = totals - np.array([float(column.slack) for column in columns])
-    scores = totals / lengths
-    order = np.argsort(-scores, kind="stable")
-    reach = (needed / lengths)[order]
-    reach -= _TIE * np.maximum(1.0, np.abs(reach))
-    hits, joint = np.zeros(len(columns), np.int64), np.zeros(len(columns), np.int64)
-    for part in _swapped(np.array([column.values for column in columns], dtype=np.float64).T, drawn):
-        hits += (part >= needed).sum(axis=0)
-        ranked = (part / lengths)[:, order]
-        highest = np.maximum.accumulate(ranked[:, ::-1], axis=1)[:, ::-1]  # over this gate and all with a lower score
-        joint += (highest >= reach).sum(axis=0)
+    bars, values = _bars(columns), [column.values for column in columns]
+    hits, joint = _counts(values, bars, drawn) if find_spec("numpy") else plain.counts(values, bars, drawn)
     more, among = (1, drawn[1] + 1) if drawn else (0, 1 << len(columns[0].values))
-    raw = [(int(count) + more) / among for count in hits]
+    raw = [(count + more) / among for count in hits]
     family, lowest = [1.0] * len(columns), 0.0
-    for place, count in zip(order, joint, strict=True):
-        lowest = max(lowest, raw[place], (int(count) + more) / among)
+    for place, count in zip(bars.order, joint, strict=True):
+        lowest = max(lowest, raw[place], (count + more) / among)
         family[place] = lowest
     return raw, family
+
+
+def _bars(columns: Sequence[_Column]) -> plain.Bars:
+    lengths = [column.length or 1.0 for column in columns]
+    needed = [float(column.total) - float(column.slack) for column in columns]
+    scores = [column.total / length for column, length in zip(columns, lengths, strict=True)]
+    order = sorted(range(len(columns)), key=lambda nth: -scores[nth])
+    seen = [needed[nth] / lengths[nth] for nth in order]
+    return plain.Bars(needed, lengths, order, [one - _TIE * max(1.0, abs(one)) for one in seen])
+
+
+def _counts(
+    values: Sequence[Sequence[int]], bars: plain.Bars, drawn: tuple[int, int] | None
+) -> tuple[list[int], list[int]]:
+    """The same as `plain.counts`, a hundred times faster."""
+    import numpy as np
+
+    hits, joint = np.zeros(len(values), np.int64), np.zeros(len(values), np.int64)
+    for part in _swapped(np.array(values, dtype=np.float64).T, drawn):
+        hits += (part >= np.array(bars.needed)).sum(axis=0)
+        ranked = (part / np.array(bars.lengths))[:, bars.order]
+        highest = np.maximum.accumulate(ranked[:, ::-1], axis=1)[:, ::-1]  # over this gate and all with a lower score
+        joint += (highest >= np.array(bars.reach)).sum(axis=0)
+    return hits.tolist(), joint.tolist()
 
 
 def _swapped(values: "Floats", drawn: tuple[int, int] | None) -> Iterator["Floats"]:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
+from ragworthy import edits
 from ragworthy.names import MIN_SUBSTR, REFUSAL
 
 DEFAULT_LIMITS: Mapping[str, float] = {"acr": 0.95, "cghc": 0.95, "css": 0.70, "ned50": 0.20, "rcr": 0.98}
@@ -105,9 +106,7 @@ def _hit(cited: list[Any], gold: Any, retrieved: Any) -> bool:
 
 
 def _apart(one: str, other: str) -> float:
-    from rapidfuzz.distance import Levenshtein
-
-    return Levenshtein.distance(one, other) / max(len(one), len(other), 1)
+    return edits.distance(one, other) / max(len(one), len(other), 1)
 
 
 def _median(numbers: list[float]) -> float:

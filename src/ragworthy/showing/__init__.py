@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ragworthy import flow
+from ragworthy import edits, flow
 from ragworthy.errors import RagworthyError, UsageError, usage_error
 from ragworthy.report.sheet import Page, Style, Viewed, as_dict
 from ragworthy.showing.commands import commands_of
@@ -84,10 +84,8 @@ def _with_commands(one: Viewed, request: flow.Request, bad: Sequence[str], past:
 
 def unknown_question(name: str, known: Mapping[str, Callable[[], Any]]) -> UsageError:
     """That no suite has a question, with the ids that are spelled almost like it."""
-    from rapidfuzz import fuzz, process
-
     ids = dict.fromkeys(each for one in known.values() for each in one())
-    near = [found for found, _, _ in process.extract(name, list(ids), scorer=fuzz.ratio, limit=NEAR, score_cutoff=60)]
+    near = edits.nearest(name, ids, most=NEAR, least=0.6)
     message = f'expected a question of {" or ".join(known)}, got "{clip(name, 80)}"'
     if near:
         message += f": did you mean {' or '.join(clip(one, 80) for one in near)}?"

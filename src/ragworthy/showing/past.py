@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
-from ragworthy.errors import RagworthyError
+from ragworthy.errors import RagworthyError, lacking
 from ragworthy.report.sheet import Earlier
 
 if TYPE_CHECKING:
@@ -41,4 +41,6 @@ def kept_in(home: "Home", given: str | None = None) -> Kept:
     except RagworthyError as error:
         return Kept(past_of, f"its past: {error.lines()[0]}")
     except ModuleNotFoundError as error:
-        return Kept(past_of, f"its past: the package {error.name} is not installed")
+        if (missing := lacking(error)) is None:
+            raise
+        return Kept(past_of, f"its past: {missing.problems[0]}")

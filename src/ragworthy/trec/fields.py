@@ -30,13 +30,15 @@ def unpacked(path: Path) -> bytes:
 
 def packed(path: Path, data: bytes) -> bytes:
     """The bytes as they stand in a file of this name."""
-    import gzip
-
-    import zstandard
-
     if path.suffix == ".gz":
+        import gzip
+
         return gzip.compress(data, mtime=0)
-    return zstandard.ZstdCompressor().compress(data) if path.suffix == ".zst" else data
+    if path.suffix == ".zst":
+        import zstandard
+
+        return zstandard.ZstdCompressor().compress(data)
+    return data
 
 
 def blocks(data: bytes) -> Iterator[bytes]:

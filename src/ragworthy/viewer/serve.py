@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 MOST_CONNECTIONS = 100
+PACKAGES = "starlette uvicorn sqlalchemy"
 LEAST_TOKEN = 16
 """Characters of a token that somebody else chose."""
 
@@ -62,11 +63,11 @@ def token_for(where: Address, named: str | None, environment: Mapping[str, str] 
 
 def check_installed() -> None:
     """Refuse to begin without the packages of the extra."""
-    for package in ("starlette", "uvicorn"):
+    for package in PACKAGES.split():
         try:
             __import__(package)
         except ImportError:
-            raise missing_extra("starlette uvicorn", "view", "ragworthy view") from None
+            raise missing_extra(PACKAGES, "view", "ragworthy view") from None
 
 
 class Listening:

@@ -9,6 +9,7 @@ only where that begins with a word that asks.
 
 import re
 
+from ragworthy import edits
 from ragworthy.text import compiled, has_cjk, letters
 
 MOST, LEAST = 4, 2
@@ -86,9 +87,7 @@ def _differs_little(said: str, ours: str, theirs: str) -> bool:
     most = len(theirs) // NEAR
     if abs(len(ours) - len(theirs)) > most:
         return False
-    from rapidfuzz.distance import Levenshtein
-
-    return Levenshtein.distance(ours, theirs, score_cutoff=most) <= most
+    return edits.distance(ours, theirs) <= most
 
 
 def _lacks_few(claim: str, question: str) -> bool:
