@@ -32,11 +32,9 @@ format: $(VENV)/.dev
 	$(BIN)/ruff check --fix $(LINTED)
 	$(BIN)/ruff format $(LINTED)
 
-bench: $(VENV)/.dev
-	$(BIN)/python benchmarks/answers.py
-	$(BIN)/python benchmarks/retrieval.py
-	$(BIN)/python benchmarks/structured.py
-	$(BIN)/python benchmarks/pipeline.py
+# Everything against what else one would take: benchmarks/RESULTS.md and the charts of the README. BENCH takes options.
+bench: $(VENV)/.dev $(PEERS)/.ready
+	$(BIN)/python benchmarks/whole.py $(BENCH)
 
 fuzz: $(VENV)/.dev
 	PYTHONPATH=tests $(BIN)/python -m fuzz --seconds 60 --keep-going
@@ -128,12 +126,12 @@ $(SITE)/.ready: requirements-site.txt
 
 $(FRAMEWORKS)/.ready: pyproject.toml requirements-runtime.txt requirements-frameworks.txt
 	test -x $(FRAMEWORKS)/bin/python || $(PYTHON) -m venv $(FRAMEWORKS)
-	$(FRAMEWORKS)/bin/python $(PIP) -r requirements-frameworks.txt -e ".[http]"
+	$(FRAMEWORKS)/bin/python $(PIP) -r requirements-frameworks.txt -e ".[retrieval,http]"
 	touch $@
 
 $(PEERS)/.ready: pyproject.toml requirements-runtime.txt requirements-peers.txt
 	test -x $(PEERS)/bin/python || $(PYTHON) -m venv $(PEERS)
-	$(PEERS)/bin/python $(PIP) -r requirements-peers.txt -e ".[http]"
+	$(PEERS)/bin/python $(PIP) -r requirements-peers.txt -e ".[retrieval,http]"
 	touch $@
 
 $(BROWSER)/.ready: Makefile

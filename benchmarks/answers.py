@@ -537,7 +537,7 @@ def _against(seed: Path | None, pair: Pair, ours: Finished) -> list[Row]:
         Row("sources' scorer, once", theirs.seconds, "s"),
         Row("sources' scorer: peak memory", theirs.own_gb, "GB"),
         Row("sources' scorer / ours", ratio, "×", f"≥ {LEAST_OVER_SEED:g} ×", ratio >= LEAST_OVER_SEED),
-        _agree("same numbers as the sources' scorer", _rounded(ours.output) == _printed(theirs.output)),
+        _agree("same numbers as the sources' scorer", rounded(ours.output) == printed(theirs.output)),
     ]
 
 
@@ -549,13 +549,13 @@ _COUNTS = ("answered", "refused", "answerable", "unanswerable")
 _RATES = ("precision", "chr", "under_refusal", "over_refusal")
 
 
-def _printed(output: str) -> dict[str, Any]:
+def printed(output: str) -> dict[str, Any]:
     """What the sources' scorer prints, without its gates."""
     printed = json.loads(output)
     return {key: printed[key] for key in (*_COUNTS, *_RATES, "recall@k")}
 
 
-def _rounded(output: str) -> dict[str, Any]:
+def rounded(output: str) -> dict[str, Any]:
     """The same from our report."""
     suite = json.loads(output)["suites"]["answers"]
     found = suite["metrics"].items()

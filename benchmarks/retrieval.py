@@ -168,14 +168,16 @@ def side(name: str, pair: Pair, values: Path | None, warm: int, times: int) -> d
     """Run one side a few times, the first ones for nothing; the median of the seconds and what it found."""
     work = SIDES[name](pair)
     clock = time.process_time if name in ("distances", "ngrams") else time.perf_counter
-    seconds = []
+    seconds, processor = [], []
     for _ in range(warm + times):
-        begin = clock()
+        begin, used = clock(), time.process_time()
         means, by_query = work()
         seconds.append(clock() - begin)
+        processor.append(time.process_time() - used)
     if values:
         values.write_text(json.dumps(by_query()), encoding="utf-8")
-    return {"seconds": statistics.median(seconds[warm:]), "means": means}
+    medians = {"seconds": statistics.median(seconds[warm:]), "processor": statistics.median(processor[warm:])}
+    return {**medians, "means": means}
 
 
 class Timed(NamedTuple):
@@ -292,8 +294,13 @@ _CASES = (
 )
 
 
+def known_words() -> list[str]:
+    """Frequent English words, and some of software."""
+    return _WORDS.split()
+
+
 def _texts(words: int, count: int, rng: random.Random) -> list[str]:
-    known = _WORDS.split()
+    known = known_words()
     return [" ".join(rng.choices(known, k=words)) for _ in range(count)]
 
 

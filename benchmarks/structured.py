@@ -192,12 +192,12 @@ def _progress(text: str) -> None:
     print(f"… {text}", file=sys.stderr, flush=True)
 
 
-def _score(pair: Pair, *more: str) -> list[str]:
+def score(pair: Pair, *more: str) -> list[str]:
     files = ["--questions", str(pair.questions), "--outputs", str(pair.outputs)]
     return [*OURS, "score", "structured", *files, "--format", "json", *more]
 
 
-def _floor(name: str, pair: Pair) -> list[str]:
+def floor_command(name: str, pair: Pair) -> list[str]:
     return [sys.executable, __file__, "--floor", name, str(pair.questions), str(pair.outputs)]
 
 
@@ -260,12 +260,12 @@ def sides(pair: Pair, tenth: Pair, items: int) -> dict[str, Side]:
     cores, few = len(os.sched_getaffinity(0)), items // 10
     one, two = ("--jobs", "1"), ("--profile", "reference")
     return {
-        "tenth, one": Side(f"default, {few:,} items, 1 process", few, _score(tenth, *one), True),
-        "tenth": Side(f"default, {few:,} items, {cores} processes", few, _score(tenth), False),
-        "one": Side(f"default, {items:,} items, 1 process", items, _score(pair, *one), True),
-        "all": Side(f"default, {items:,} items, {cores} processes", items, _score(pair), False),
-        "reference, one": Side(f"reference, {few:,} items, 1 process", few, _score(tenth, *two, *one), True),
-        "reference": Side(f"reference, {few:,} items, {cores} processes", few, _score(tenth, *two), False),
+        "tenth, one": Side(f"default, {few:,} items, 1 process", few, score(tenth, *one), True),
+        "tenth": Side(f"default, {few:,} items, {cores} processes", few, score(tenth), False),
+        "one": Side(f"default, {items:,} items, 1 process", items, score(pair, *one), True),
+        "all": Side(f"default, {items:,} items, {cores} processes", items, score(pair), False),
+        "reference, one": Side(f"reference, {few:,} items, 1 process", few, score(tenth, *two, *one), True),
+        "reference": Side(f"reference, {few:,} items, {cores} processes", few, score(tenth, *two), False),
     }
 
 
@@ -281,7 +281,9 @@ def measured(pair: Pair, tenth: Pair, items: int, times: int) -> list[Row]:
     """Time, speed and memory of every side, the floors, and how they compare."""
     warm([*pair, *tenth])
     ways = sides(pair, tenth, items)
-    commands = {name: side.command for name, side in ways.items()} | {name: _floor(name, pair) for name in FLOORS}
+    commands = {name: side.command for name, side in ways.items()} | {
+        name: floor_command(name, pair) for name in FLOORS
+    }
     done = best_in_turn(commands, times)
     _progress("peak memory of several processes, in runs of their own")
     peaks = {name: done[name].own_gb if side.alone else peak_memory(side.command) for name, side in ways.items()}

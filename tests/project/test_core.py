@@ -1,7 +1,7 @@
 """What an installation without extras can do: the built wheel beside the packages of the core, and nothing else.
 
-`RAGWORTHY_CORE` names the interpreter of an environment that was installed elsewhere (`release/matrix.py` does); without
-it the wheel is unpacked into a fresh environment, with the packages of the core as they are installed here.
+`RAGWORTHY_CORE` names the interpreter of an environment that was installed elsewhere (`release/matrix.py` does);
+without it the wheel is unpacked into a fresh environment, with the packages of the core as they are installed here.
 """
 
 import contextlib

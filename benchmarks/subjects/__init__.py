@@ -1,0 +1,1 @@
+"""What `make bench` measures, a module for each subject: `measured` gives its table."""
