@@ -127,7 +127,9 @@ def test_the_package_page_links_to_nothing_that_is_not_there() -> None:
 def test_no_page_asks_an_index_for_the_package() -> None:
     pages = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("src/**/*.py")]
     for page in pages:
-        asked = re.findall(r"(?<!`)pip install ['\"]?ragworthy(?!(?:\[[\w,]+\])? @).*", page.read_text(encoding="utf-8"))
+        asked = re.findall(
+            r"(?<!`)pip install ['\"]?ragworthy(?!(?:\[[\w,]+\])? @).*", page.read_text(encoding="utf-8")
+        )
         assert asked == [], page
 
 
