@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -50,3 +51,30 @@ def test_fifty_kills_lose_nothing_that_was_confirmed(tmp_path: Path, report: dic
         assert store.report(run)["verdict"] == report["verdict"]
         assert store.receipt(run) is not None
     assert store.add({**report, "verdict": "NO-SHIP"}, commit="c0ffee").new
+
+
+def test_threads_that_each_open_the_store_keep_their_locks(tmp_path: Path, report: dict[str, Any]) -> None:
+    """Whoever closes a file drops the locks that the whole process has on it. SQLite of another process, which then
+    finds nobody there, takes the log of changes away: "disk I/O error"."""
+    place, failed = str(tmp_path / "history.db"), list[Exception]()
+    open_store(place)
+    reads = f"from ragworthy.history import open_store\nwhile True: open_store({place!r}, create=False).runs()"
+
+    def write(thread: int) -> None:
+        for nth in range(20):
+            try:
+                open_store(place).add({**report, "provenance": {"thread": thread, "nth": nth}}, commit="c0ffee")
+            except Exception as error:  # noqa: BLE001 - told below
+                failed.append(error)
+
+    with subprocess.Popen([sys.executable, "-c", reads], stderr=subprocess.PIPE) as reader:
+        threads = [threading.Thread(target=write, args=(nth,)) for nth in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert reader.poll() is None
+        reader.kill()
+    assert failed == []
+    store = open_store(place, create=False)
+    assert len(store.runs()) == 40 and store.check() == []

@@ -1,10 +1,12 @@
 """A database behind a store: opened, migrated, and asked in transactions. Nothing else here knows which one it is."""
 
 import sqlite3
+import threading
 import time
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, exc, make_url, text
@@ -18,6 +20,10 @@ WAIT = 60
 """So many seconds a writer waits for the others."""
 _LOCK = 0x726167776F7274  # "ragwort": the advisory lock of writers
 _BEGINNING = b"SQLite format 3\x00"
+_KNOWN: set[tuple[int, int]] = set()
+"""The files that this process opened as stores. Each is looked into once, before SQLite opens it: whoever closes a file
+drops every lock that the process has on it, so a second look would take the locks of SQLite in other threads away."""
+_KNOWING = threading.Lock()
 
 
 def connect(place: Place, *, now: Callable[[], str], create: bool = True, reads: bool = False) -> Engine:
@@ -53,6 +59,7 @@ def _file(place: Place, create: bool, reads: bool = False) -> Engine:
             raise data_error("RW-H01", "expected a store, got an empty file", where=str(place))
     else:
         path.parent.mkdir(parents=True, exist_ok=True)
+        _make_file(path)
     url = URL.create("sqlite", database=str(path))  # no text: a path may have any sign in it
     engine = create_engine(url, poolclass=NullPool, connect_args={"timeout": WAIT, "check_same_thread": False})
     event.listen(engine, "connect", _prepare_reading if reads else _prepare)
@@ -66,10 +73,25 @@ def _check_file(place: Place) -> None:
     assert path is not None  # noqa: S101 - whoever calls has looked
     if not path.is_file():
         raise data_error("RW-H02", "expected a store, got no regular file", where=str(place))
-    with path.open("rb") as file:
-        start = file.read(len(_BEGINNING))
-    if start and start != _BEGINNING:
-        raise data_error("RW-H02", "expected a store, got another file", where=str(place))
+    with _KNOWING:
+        if _identity(path) in _KNOWN:
+            return
+        with path.open("rb") as file:
+            start = file.read(len(_BEGINNING))
+        if start and start != _BEGINNING:
+            raise data_error("RW-H02", "expected a store, got another file", where=str(place))
+        _KNOWN.add(_identity(path))
+
+
+def _make_file(path: Path) -> None:
+    with _KNOWING:
+        path.touch()
+        _KNOWN.add(_identity(path))
+
+
+def _identity(path: Path) -> tuple[int, int]:
+    status = path.stat()
+    return status.st_dev, status.st_ino
 
 
 def _prepare(connection: Any, _: object) -> None:
@@ -141,5 +163,7 @@ def explained(place: Place) -> Iterator[None]:
         raise
     except (exc.SQLAlchemyError, sqlite3.Error, OSError, ValueError, TypeError, LookupError, zlib.error) as error:
         reason = getattr(error, "orig", None) or error
+        if getattr(reason, "sqlite_errorcode", None) == sqlite3.SQLITE_NOTADB:
+            raise data_error("RW-H02", "expected a store, got another file", where=str(place)) from None
         said = " ".join(str(reason).split("\n")[0].split())[:200]
         raise data_error("RW-H04", f"expected a store that can be used, got: {said}", where=str(place)) from None
