@@ -11,6 +11,8 @@ import stat
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
+from glob import glob, has_magic
+from itertools import takewhile
 from pathlib import Path
 from typing import IO
 
@@ -18,6 +20,8 @@ from ragworthy.errors import DataError, data_error, usage_error
 
 LARGEST_TEXT = 64 << 20
 """So many bytes a file may have that is read in one piece: a policy, a lock, a pack, a receipt, an earlier report."""
+RECORDS = (".jsonl", ".ndjson", ".gz", ".zst", ".parquet")
+"""How files of records end; in a folder of them nothing else may be."""
 _HASH_BLOCK = 1 << 18
 _OPEN = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 """O_NONBLOCK: should a pipe take the place of the file between two looks, opening it must not wait for a writer."""
@@ -97,6 +101,37 @@ def open_input(path: Path) -> IO[bytes]:
     return file
 
 
+def files_of(path: Path) -> list[Path] | None:
+    """The files that a folder or a pattern (`logs/*.jsonl`) stands for, in the order of their names; None for a file.
+
+    Names that begin with a dot or an underscore are those of markers (`_SUCCESS`), not of records.
+    """
+    if os.path.isdir(path):  # noqa: PTH112 - says no where it may not look
+        found = sorted(_walked(path), key=lambda one: one.relative_to(path).parts)
+        odd = next((one for one in found if not one.name.endswith(RECORDS)), None)
+        if odd is not None and any(one.name.endswith(RECORDS) for one in found):
+            got = f"expected a folder of records ({', '.join(RECORDS)}), got {odd.relative_to(path)} in it"
+            raise data_error("RW-F02", f"{got}: name the files by a pattern", where=str(path))
+        return found if found and odd is None else None
+    if not has_magic(str(path)) or os.path.lexists(path):
+        return None
+    found = sorted(map(Path, glob(str(path), recursive=True)), key=lambda one: one.parts)  # noqa: PTH207 - as it was typed
+    if not found:
+        raise data_error("RW-F01", "expected files, got a pattern that fits none", where=str(path))
+    return found
+
+
+def _walked(folder: Path) -> Iterator[Path]:
+    for name, folders, files in os.walk(folder, followlinks=True):
+        folders[:] = [one for one in folders if not one.startswith((".", "_"))]
+        yield from (Path(name) / one for one in files if not one.startswith((".", "_")))
+
+
+def _root(path: Path) -> Path:
+    """The folder that names of several files are relative to: the part of a pattern before its first star."""
+    return path if path.is_dir() else Path(*takewhile(lambda one: not has_magic(one), path.parts))
+
+
 def check_regular(path: Path) -> None:
     """Raise a DataError unless the path leads to a regular file: records are read more than once."""
     try:
@@ -132,9 +167,15 @@ def _kind(mode: int) -> str:
 
 
 def sha256_of(path: Path) -> str:
-    """The SHA-256 of a file's bytes; of the bytes that were read where it was read in one piece."""
+    """The SHA-256 of a file's bytes; of the bytes that were read where it was read in one piece.
+
+    That of several files is the one of what `sha256sum` prints of them, in the order of their names.
+    """
     if (read := _READ.get()) is not None and (known := read.sha256(path)) is not None:
         return known
+    if (several := files_of(path)) is not None:
+        names = ((sha256_of(one), one.relative_to(_root(path)).as_posix()) for one in several)
+        return hashlib.sha256("".join(f"{digest}  {name}\n" for digest, name in names).encode()).hexdigest()
     digest = hashlib.sha256()
     buffer = bytearray(_HASH_BLOCK)
     view = memoryview(buffer)

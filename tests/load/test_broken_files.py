@@ -28,7 +28,7 @@ from places import BROKEN, TESTS
 from ragworthy import files
 from ragworthy.cli.main import main
 from ragworthy.codes import CATALOGUE
-from ragworthy.load import sources
+from ragworthy.load import lines, sources
 
 # What each code advises, as it stands below the first problem with that code.
 ADVICE = {
@@ -854,7 +854,7 @@ def test_a_file_that_changes_while_it_is_read(
                 file.write(b"\n")
         return digest
 
-    monkeypatch.setattr(sources, "sha256_of", slow)
+    monkeypatch.setattr(lines, "sha256_of", slow)
     expected = said(f"{name}: the file changed while it was being read [RW-F16]")
     assert attempt(*command("gold.jsonl"), "--corpus", "chunks.jsonl", cwd=tmp_path) == (2, "", expected)
 

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from ragworthy.errors import DataError, RagworthyError
 from ragworthy.load import questions as module
 from ragworthy.load.decode import Decoder, record_offsets
-from ragworthy.load.questions import ArrayFile, Parent, open_questions, question_lines, read_questions, read_subset
+from ragworthy.load.questions import ArrayFile, Parent, open_questions, read_questions, read_subset
 from ragworthy.load.sources import FileSource, Source
 from ragworthy.records import StructuredGold, StructuredOutput
 
@@ -381,7 +381,7 @@ def test_a_subset_yields_its_questions(form: str) -> None:
 def test_a_packed_subset() -> None:
     Path("s.json.gz").write_bytes(gzip.compress(SUBSETS["pretty"][0].encode()))
     assert read_subset(Path("s.json.gz")).questions == ROWS
-    assert [line for line, _ in question_lines(open_questions("gold", "s.json.gz"))] == SUBSETS["pretty"][1]
+    assert [line for line, _ in open_questions("gold", "s.json.gz").numbered()] == SUBSETS["pretty"][1]
 
 
 def test_an_empty_subset() -> None:

@@ -12,7 +12,7 @@ from ragworthy import gates as g
 from ragworthy.errors import DataError
 from ragworthy.metrics.cost import Budget, Price, Prices, over_budget, price_of, projected, spend_of
 from ragworthy.names import Outcome
-from ragworthy.suites.latency.read import load_prices
+from ragworthy.suites.latency.prices import load_prices
 
 
 def price(model: str | None, stage: str | None, into: str, out: str) -> Price:

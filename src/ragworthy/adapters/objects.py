@@ -10,7 +10,7 @@ from ragworthy.adapters.columns import NAMES, pick, plain
 from ragworthy.errors import MOST_PROBLEMS, DataError, Problem, data_error
 from ragworthy.files import sha256_of
 from ragworthy.load import unpack
-from ragworthy.load.decode import Decoder, numbered, whole_value
+from ragworthy.load.decode import Decoder, whole_value
 from ragworthy.load.sources import BOM, open_source
 from ragworthy.text import described
 
@@ -102,7 +102,7 @@ def _lines(path: Path) -> list[Row]:
     decoder: Decoder[Anything] = Decoder(Anything, lambda value: [])
     rows: list[Row] = []
     problems: list[Problem] = []
-    for number, line in numbered(source):
+    for number, line in source.numbered():
         if decoder.read(line, 0) is not None and (value := whole_value(line, decoder.faults)) is not None:
             rows.append(Row(number, f"line {number}", value))
         problems += [Problem(one.code, one.message, f"{path}:{number}", one.field) for one in decoder.faults]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ragworthy.cli.say import print, show
 from ragworthy.cli.screen import screen
 from ragworthy.errors import UsageError, usage_error
-from ragworthy.files import check_inside, check_ours, check_readable, check_writable, write_whole
+from ragworthy.files import check_inside, check_ours, check_readable, check_writable, files_of, write_whole
 from ragworthy.policy.declare import Declared, Input
 from ragworthy.suites import SUITES
 
@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 
 def keep_inputs(outputs: Iterable[str | None], inputs: Iterable[object]) -> None:
     """Refuse an output that is one of the inputs, lies in a folder that is one, or is another output."""
-    read = [_real(one) for one in inputs if isinstance(one, (str, Path))]
+    named = [Path(one) for one in inputs if isinstance(one, (str, Path))]
+    read = [_real(each) for one in named for each in (one, *(() if one.is_dir() else files_of(one) or ()))]
     seen: set[Path] = set()
     for output in outputs:
         if output is None:

@@ -11,7 +11,7 @@ import msgspec
 
 from ragworthy.errors import RagworthyError
 from ragworthy.gold.lint import Finding
-from ragworthy.load.questions import open_questions, question_lines
+from ragworthy.load.questions import open_questions
 from ragworthy.metrics.registry import find
 from ragworthy.report.annotations import (
     ERROR,
@@ -146,7 +146,7 @@ def _questions(body: Mapping[str, Any], wanted: set[str]) -> dict[str, Place]:
     decode = msgspec.json.Decoder(_Named).decode
     found: dict[str, Place] = {}
     try:
-        for number, line in question_lines(open_questions("gold", path)):
+        for number, line in open_questions("gold", path).numbered():
             try:
                 item = decode(line)
             except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):

@@ -10,7 +10,6 @@ import msgspec
 
 from ragworthy.comparison.likeness import GOLD, Unlike
 from ragworthy.errors import DataError, Problem, RagworthyError
-from ragworthy.load.decode import numbered
 from ragworthy.load.sources import open_source
 from ragworthy.metrics.fold import percent_of
 from ragworthy.metrics.registry import find
@@ -52,7 +51,7 @@ class Row(msgspec.Struct, frozen=True):
 def is_rows(path: Path) -> bool:
     """Whether a file holds rows: its first record says what metrics say of a question, which no trace does."""
     try:
-        _, first = next(numbered(open_source("rows", path)), (0, b""))
+        _, first = next(open_source("rows", path).numbered(), (0, b""))
         record = msgspec.json.decode(first)
     except (RagworthyError, OSError, msgspec.MsgspecError):
         return False
@@ -165,7 +164,7 @@ def _depths(rows: Rows) -> dict[str, set[int]]:
 def _rows(path: Path) -> Iterator[tuple[int, Row]]:
     """Every row once; a second one of a question would count it twice."""
     seen: set[tuple[str | None, str]] = set()
-    for line, data in numbered(open_source("rows", path)):
+    for line, data in open_source("rows", path).numbered():
         try:
             row = msgspec.json.decode(data, type=Row)
         except msgspec.MsgspecError as error:

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 from ragworthy.errors import MOST_PROBLEMS, DataError, Problem, usage_error
 from ragworthy.files import write_whole
 from ragworthy.ids import stable
-from ragworthy.load.decode import items_of, numbered
+from ragworthy.load.decode import items_of
 from ragworthy.load.gold import name_of, problems_of
-from ragworthy.load.sources import open_source
+from ragworthy.load.sources import Source, open_source
 from ragworthy.metrics.facts import answers as f
 from ragworthy.metrics.facts.pieces import contains
 from ragworthy.pipeline import Pipeline
@@ -94,8 +94,8 @@ def tune(
     chosen_knobs = _tunable(knobs or {})
     source = open_source("gold", gold)
     pipeline = Pipeline(index)
-    cases = read_cases(source.given, list(numbered(source)), f.Rules(short_words=short_words))
-    _check_citations(cases, pipeline, source.given)
+    cases = read_cases(source, f.Rules(short_words=short_words))
+    _check_citations(cases, pipeline, source)
     tuning, scored = split(cases, share, seed)
     outcomes = [judge(pipeline, case.gold, knobs or {}, short_words=short_words) for case in tuning]
     chosen = best(outcomes)
@@ -136,16 +136,17 @@ def _unanswerable(cases: Sequence[Case]) -> int:
     return sum(not case.gold.answerable for case in cases)
 
 
-def read_cases(given: str, lines: Sequence[tuple[int, bytes]], rules: f.Rules) -> list[Case]:
+def read_cases(source: Source, rules: f.Rules) -> list[Case]:
     """Every question with its line as it stands; one without a text cannot be asked.
 
     What no answer can get right is refused as everywhere: it would teach the wrong threshold.
     """
-    items, problems = items_of(lines, given, Gold)
-    problems = problems or problems_of(items, given, rules)
+    lines = list(source.numbered())
+    items, problems = items_of(lines, source.at, Gold)
+    problems = problems or problems_of(items, source.at, rules)
     if not problems:
         problems = [
-            Problem("RW-G16", "expected a text to ask, got nothing", f"{given}:{item.line}", "question")
+            Problem("RW-G16", "expected a text to ask, got nothing", source.at(item.line), "question")
             for item in items
             if not (item.record.question or "").strip()
         ]
@@ -155,10 +156,10 @@ def read_cases(given: str, lines: Sequence[tuple[int, bytes]], rules: f.Rules) -
     return [Case(item.line, raw[item.line].rstrip(b"\n") + b"\n", item.record) for item in items]
 
 
-def _check_citations(cases: Sequence[Case], pipeline: Pipeline, given: str) -> None:
+def _check_citations(cases: Sequence[Case], pipeline: Pipeline, source: Source) -> None:
     """Refuse a gold set whose evidence has other ids than the index."""
     problems = [
-        Problem("RW-G13", f'expected a block of the index, got "{name}"', f"{given}:{case.line}", "gold_citations")
+        Problem("RW-G13", f'expected a block of the index, got "{name}"', source.at(case.line), "gold_citations")
         for case in cases
         for name in case.gold.gold_citations or ()
         if not pipeline.holds(name)

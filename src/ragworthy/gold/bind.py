@@ -115,7 +115,7 @@ def _items(source: Source) -> list[tuple[str, dict[str, Any]]]:
     """Every item by its id; raises what is wrong with them."""
     items = [(item.qid, item.line, item.value) for item in sound(source)]
     problems = [
-        Problem("RW-G03", message, f"{source.given}:{line}", field)
+        Problem("RW-G03", message, source.at(line), field)
         for _, line, value in items
         for field, message in wrong_evidence(value)
     ]

@@ -18,7 +18,7 @@ from ragworthy.files import write_whole
 from ragworthy.gold import lint_structured as rules
 from ragworthy.gold.commands import Linted, sound_questions, structured_questions, unreadable
 from ragworthy.load.definition import bundled, load_definition
-from ragworthy.load.questions import open_questions, question_lines, read_subset
+from ragworthy.load.questions import open_questions, read_subset
 from ragworthy.load.sources import FileSource, Source
 from ragworthy.metrics.definition import ABSENT, Definition
 from ragworthy.metrics.facts.expected import expected_value, problem_of
@@ -139,7 +139,7 @@ def scorable(source: Source, definition: Definition) -> list[rules.Question]:
     for one in questions:
         if found := problem_of(one.gold, definition):
             code, field, message = found
-            problems.append(Problem(code, message, f"{source.given}:{one.line}", field))
+            problems.append(Problem(code, message, source.at(one.line), field))
     if problems:
         raise DataError(problems[:MOST_PROBLEMS], len(problems))
     return questions
@@ -154,7 +154,7 @@ def subset(path: Path, out: Path, *, size: int, seed: int, definition: Path | No
     if out.exists():
         _check_subset(out)
     drawn = draw(candidates, size, seed)
-    lines = [line for _, line in question_lines(source) if line.strip()]
+    lines = [line for _, line in source.numbered() if line.strip()]
     sha256 = source.sha256()
     if isinstance(source, FileSource):
         source.check_unchanged()

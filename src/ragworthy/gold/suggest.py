@@ -17,7 +17,7 @@ from ragworthy.errors import DataError, Problem, data_error
 from ragworthy.index import lexical
 from ragworthy.index.blocks import chunk_source
 from ragworthy.load.chunks import read_chunks
-from ragworthy.load.decode import numbered, read_items
+from ragworthy.load.decode import read_items
 from ragworthy.load.sources import open_source
 from ragworthy.metrics.facts.pieces import every_piece, needed, occurs, tells
 from ragworthy.records import Chunk, Gold, explained
@@ -227,7 +227,7 @@ class _Answered(msgspec.Struct):
 def _chosen(path: Path) -> tuple[dict[str, _Choice], list[Problem]]:
     found: dict[str, _Choice] = {}
     problems: list[Problem] = []
-    for number, line in numbered(open_source("suggestions", path)):
+    for number, line in open_source("suggestions", path).numbered():
         try:
             one = msgspec.json.decode(line, type=_Answered)
         except msgspec.ValidationError as error:

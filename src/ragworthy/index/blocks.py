@@ -86,16 +86,18 @@ def _index_at(given: Any) -> Path | None:
 class _Chunks(PlainFile):
     """The chunks of an index. They are hashed while they are read, so that what was decoded is what was checked."""
 
-    splits = False
+    @property
+    def splits(self) -> bool:
+        return False
 
     def __init__(self, folder: "Folder") -> None:
         folder.check_size(CHUNKS)
         super().__init__("corpus", folder.root / CHUNKS)
         self._folder = folder
 
-    def blocks(self, part: int = 0, parts: int = 1) -> Iterator[Block]:
+    def between(self, begin: int, end: int) -> Iterator[Block]:
         digest = hashlib.sha256()
-        for block in super().blocks():
+        for block in super().between(0, self.size):
             digest.update(block.data)
             yield block
         self._folder.check_hash(CHUNKS, digest.hexdigest())

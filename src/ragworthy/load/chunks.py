@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from ragworthy.errors import MOST_PROBLEMS, DataError, Problem, data_error
-from ragworthy.load.decode import Decoder, Fault, numbered, record_offsets
+from ragworthy.load.decode import Decoder, Fault, record_offsets
 from ragworthy.load.sources import Source, open_source
 from ragworthy.records import Chunk
 from ragworthy.text import clip, described, visible
@@ -32,7 +32,7 @@ def read_chunks(source: Source, *, empty: bool = False) -> list[Chunk]:
     if faults:
         lines = source.lines_at(fault.offset for fault in faults[:MOST_PROBLEMS])
         problems = [
-            Problem(fault.code, fault.message, f"{source.given}:{lines[fault.offset]}", fault.field)
+            Problem(fault.code, fault.message, source.at(lines[fault.offset]), fault.field)
             for fault in faults[:MOST_PROBLEMS]
         ]
         raise DataError(problems, len(faults))
@@ -76,7 +76,7 @@ class Line(NamedTuple):
 
 def read_lines(path: Path, problems: list[Problem]) -> Iterator[Line]:
     """The records of a file; lines that cannot be read go to `problems`."""
-    for number, line in numbered(open_source("docs", path)):
+    for number, line in open_source("docs", path).numbered():
         if line.strip():
             where = f"{path}:{number}"
             record = _record(line, where, problems)

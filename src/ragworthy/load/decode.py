@@ -3,7 +3,7 @@
 Whole blocks are decoded at once. Only when that fails, or the count does not fit, each line of the block is looked at.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -11,8 +11,9 @@ import msgspec
 
 from ragworthy.errors import Problem
 from ragworthy.load.evidence import wrong_evidence
+from ragworthy.load.lines import BOM, Block, Source
+from ragworthy.load.lines import lines_of as lines_of
 from ragworthy.load.payload import CITING, MARK, cited, with_ids
-from ragworthy.load.sources import BOM, Block, Source
 from ragworthy.records import (
     Answer,
     Chunk,
@@ -138,13 +139,6 @@ class Decoder(Generic[Record]):
             return None
         mended: Record = self._mend(value)
         return mended
-
-
-def lines_of(data: bytes) -> list[bytes]:
-    """Lines at \\n only; `bytes.splitlines` would also cut at a lone \\r."""
-    pieces = data.split(b"\n")
-    last = pieces.pop()
-    return [piece + b"\n" for piece in pieces] + ([last] if last else [])
 
 
 def _too_deep(offset: int) -> Fault:
@@ -348,7 +342,7 @@ class Item(NamedTuple):
 
 def read_items(source: Source, kind: type[Record]) -> tuple[list[Item], list[Problem]]:
     """Every record with its line and all fields, and the problems of lines that have none; raises what a misfit is."""
-    items, problems = items_of(numbered(source), source.given, kind)
+    items, problems = items_of(source.numbered(), source.at, kind)
     if problems and not items:
         from ragworthy.load.foreign import check
 
@@ -356,21 +350,10 @@ def read_items(source: Source, kind: type[Record]) -> tuple[list[Item], list[Pro
     return items, problems
 
 
-def numbered(source: Source) -> Iterator[tuple[int, bytes]]:
-    """Every line that is not blank, with its number."""
-    number = 0
-    for block in source.blocks():
-        if block.data.isspace():  # padding: a line at a time it would take minutes
-            number += block.data.count(b"\n")
-            continue
-        for line in lines_of(block.data):
-            number += 1
-            if not line.isspace():
-                yield number, line
-
-
-def items_of(lines: Iterable[tuple[int, bytes]], given: str, kind: type[Record]) -> tuple[list[Item], list[Problem]]:
-    """The records of numbered lines, and the problems of those that have none; `given` names the file."""
+def items_of(
+    lines: Iterable[tuple[int, bytes]], at: Callable[[int], str], kind: type[Record]
+) -> tuple[list[Item], list[Problem]]:
+    """The records of numbered lines, and the problems of those that have none; `at` says where a line stands."""
     decoder = Decoder(kind)
     items: list[Item] = []
     problems: list[Problem] = []
@@ -380,7 +363,7 @@ def items_of(lines: Iterable[tuple[int, bytes]], given: str, kind: type[Record])
         record = decoder.read(line, 0)
         value = whole_value(line, decoder.faults) if record is not None else None
         for fault in decoder.faults:
-            problems.append(Problem(fault.code, fault.message, f"{given}:{number}", fault.field))
+            problems.append(Problem(fault.code, fault.message, at(number), fault.field))
         decoder.faults.clear()
         if record is not None and value is not None:
             items.append(Item(number, value, record))

@@ -77,7 +77,7 @@ def name_misfits(error: DataError, inputs: Iterable[tuple[Source, str]]) -> None
     """
     if any(one.code in _NAMED for one in error.problems):
         return
-    for source, record in inputs:
+    for source, record in [(one, record) for given, record in inputs for one in given.parts()]:
         if record and any(
             one.where == source.given or one.where.startswith(f"{source.given}:") for one in error.problems
         ):

@@ -107,13 +107,17 @@ class GoldDecoder(Decoder[Gold]):
         return found
 
 
-def problems_of(items: Sequence[Item], given: str, rules: f.Rules, *, allow_errors: bool = False) -> list[Problem]:
-    """What is wrong with gold questions: ids, and what no answer could satisfy unless that is allowed."""
+def problems_of(
+    items: Sequence[Item], at: Callable[[int], str], rules: f.Rules, *, allow_errors: bool = False
+) -> list[Problem]:
+    """What is wrong with gold questions: ids, and what no answer could satisfy unless that is allowed; `at` says where
+    a line stands.
+    """
     flags_of = f.gold_flags(rules)
     seen: set[str] = set()
     problems: list[Problem] = []
     for item in items:
-        where, qid = f"{given}:{item.line}", name_of(item.record)
+        where, qid = at(item.line), name_of(item.record)
         if wrong := wrong_id(qid, seen):
             problems.append(Problem(wrong.code, wrong.message, where, wrong.field))
         seen.add(qid)
@@ -127,7 +131,7 @@ def problems_of(items: Sequence[Item], given: str, rules: f.Rules, *, allow_erro
 def read_gold(source: Source, rules: f.Rules, *, allow_errors: bool, bind: Bind | None = None) -> list[Item]:
     """Every gold question in the order of the file, as it is scored; raises what is wrong with them."""
     items, problems = read_items(source, Gold)
-    problems += problems_of(items, source.given, rules, allow_errors=allow_errors)
+    problems += problems_of(items, source.at, rules, allow_errors=allow_errors)
     if problems:
         raise DataError(problems)
     if not items:

@@ -14,7 +14,6 @@ import msgspec
 
 from ragworthy.errors import data_error
 from ragworthy.files import read_text, shown_path
-from ragworthy.load.decode import numbered
 from ragworthy.load.sources import Source
 from ragworthy.names import LOCK_SCHEMA
 from ragworthy.records import SchemaOnly, explained
@@ -89,7 +88,7 @@ def is_frozen(lock: Lock, source: Source) -> bool:
     if lock.evidence_sha256 is None:
         return False
     try:
-        values = [msgspec.json.decode(line) for _, line in numbered(source)]
+        values = [msgspec.json.decode(line) for _, line in source.numbered()]
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return False
     return all(isinstance(one, dict) for one in values) and evidence_hash(values) == lock.evidence_sha256

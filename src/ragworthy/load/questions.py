@@ -17,7 +17,7 @@ import msgspec
 from ragworthy.errors import DataError, Problem, data_error
 from ragworthy.files import open_input
 from ragworthy.load import unpack
-from ragworthy.load.decode import Item, items_of, lines_of, numbered
+from ragworthy.load.decode import Item, items_of, lines_of
 from ragworthy.load.sources import (
     BLOCK,
     BOM,
@@ -104,12 +104,7 @@ def is_drawn(source: Source) -> bool:
 
 def read_questions(source: Source) -> tuple[list[Item], list[Problem]]:
     """Every question with its line and all fields, and the problems of what is none."""
-    return items_of(question_lines(source), source.given, StructuredGold)
-
-
-def question_lines(source: Source) -> Iterator[tuple[int, bytes]]:
-    """Every record as one line, with the line of the file on which it starts."""
-    return source.numbered() if isinstance(source, ArrayFile) else numbered(source)
+    return items_of(source.numbered(), source.at, StructuredGold)
 
 
 def read_subset(path: Path) -> Subset:
@@ -140,9 +135,9 @@ class ArrayFile(FileSource):
             begin, length = text.find(rows), len(rows)
         self._starts, self._ends = _elements(source, text, begin, length)
 
-    def blocks(self, part: int = 0, parts: int = 1) -> Iterator[Block]:
+    def between(self, begin: int, end: int) -> Iterator[Block]:
         first = 0
-        for nth in range(1, len(self._ends) + 1):
+        for nth in range(1, len(self._ends) + 1) if begin <= 0 < end else ():
             if self._starts[nth] - self._starts[first] >= BLOCK or nth == len(self._ends):
                 yield self._block(first, nth)
                 first = nth

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 import msgspec
 
 from ragworthy import flow, receipts
-from ragworthy.errors import DataError, Problem, data_error, explained
-from ragworthy.files import LARGEST_TEXT, read_bytes
+from ragworthy.errors import DataError, Problem, data_error, explained, usage_error
+from ragworthy.files import LARGEST_TEXT, files_of, read_bytes
 from ragworthy.index.blocks import CHUNKS
 from ragworthy.index.blocks import MANIFEST as INDEX
 from ragworthy.index.manifest import data_of, decode
@@ -65,6 +65,9 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
 def write(path: Path, made: bytes, run: flow.Run, requests: Sequence[flow.Request], key: Path | None = None) -> None:
     """Write the bundle of a run, `made` being its receipt; signed where there is a key."""
     inputs = {role: Path(os.path.realpath(one.parent)) / one.name for role, one in receipts.files(requests).items()}
+    if several := next((one for one in inputs.values() if files_of(one) is not None), None):
+        message = "expected single files for a bundle, got several: join them into one"
+        raise usage_error(f"{several.name}: {message}")
     scored = {one["role"]: one["sha256"] for one in json.loads(made)["inputs"]}
     for role, first in tuple(inputs.items()):
         for name, sha256 in _of_index(role, first, inputs).items():

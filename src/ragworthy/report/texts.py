@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ragworthy.errors import RagworthyError
-from ragworthy.files import sha256_of
+from ragworthy.files import files_of, sha256_of
 from ragworthy.load.decode import Decoder
 from ragworthy.load.gold import name_of
 from ragworthy.load.sources import open_source
@@ -90,9 +90,16 @@ def _still(body: Mapping[str, Any], role: str, beside: Path, given: Path | None 
     for one in body["inputs"]:
         if one["role"] == role and isinstance(path := one.get("path"), str):
             for place in (given, Path(path), beside / path):
-                if place is not None and place.is_file() and sha256_of(place) == one["sha256"]:
+                if place is not None and _is_there(place) and sha256_of(place) == one["sha256"]:
                     return place
     return None
+
+
+def _is_there(place: Path) -> bool:
+    try:
+        return place.is_file() or files_of(place) is not None
+    except RagworthyError:
+        return False
 
 
 def _questions(path: Path | None, wanted: frozenset[str]) -> dict[str, str]:

@@ -67,7 +67,7 @@ def wordings(gold: Path) -> list[Asked]:
         if not texts or not all(text.strip() for text in texts):
             message = "expected at least one non-empty wording, got none"
             field = "paraphrases" if one.paraphrases else "question"
-            raise data_error("RW-G12", message, where=f"{source.given}:{item.line}", field=field)
+            raise data_error("RW-G12", message, where=source.at(item.line), field=field)
         relevant = tuple(map(stable, ids_of(one)))
         asked += [Asked(one.name, nth, text, one.anchor_section or "", relevant) for nth, text in enumerate(texts)]
     return asked

@@ -11,7 +11,7 @@ from ragworthy.files import sha256_of, shown_path
 from ragworthy.load.baseline import Earlier, as_baseline, load_report
 from ragworthy.load.lock import Lock, is_frozen, load_lock, weights_there
 from ragworthy.load.lock import lock_path as default_lock
-from ragworthy.load.sources import FileSource, Source
+from ragworthy.load.sources import Source
 from ragworthy.report.part import Frozen
 from ragworthy.suites.request import Request
 
@@ -68,8 +68,7 @@ class Opened:
     def check_unchanged(self) -> None:
         """Raise when a file changed while it was being read."""
         for source in self.sources.values():
-            if isinstance(source, FileSource):
-                source.check_unchanged()
+            source.check_unchanged()
 
     def hash_all(self) -> None:
         """Hash every source; the hashes are remembered."""

@@ -132,4 +132,4 @@ class Flaws:
         for flaw in self.some[:MOST_PROBLEMS]:
             source = sources[flaw.role]
             line = source.lines_at([flaw.offset])[flaw.offset]
-            yield Problem(flaw.code, flaw.message, f"{source.given}:{line}", flaw.field)
+            yield Problem(flaw.code, flaw.message, source.at(line), flaw.field)

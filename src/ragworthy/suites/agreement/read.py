@@ -9,7 +9,7 @@ import msgspec
 
 from ragworthy.errors import DataError, Problem, data_error
 from ragworthy.index.blocks import Corpus
-from ragworthy.load.decode import Decoder, Explain, Found, Item, explain_by_type, numbered, read_items
+from ragworthy.load.decode import Decoder, Explain, Found, Item, explain_by_type, read_items
 from ragworthy.load.gold import Bind, name_of, problems_of, resolved
 from ragworthy.load.sources import Source, as_lines
 from ragworthy.metrics.facts import answers as f
@@ -119,7 +119,7 @@ def _records(source: Source, kind: type[Voice], check: Callable[[Voice], list[Fo
     decoder = Decoder(kind, _explain(kind))
     found: list[Voice] = []
     problems: list[Problem] = []
-    for number, line in numbered(source):
+    for number, line in source.numbered():
         if not line.strip():
             continue
         record = decoder.read(line, 0)
@@ -128,7 +128,7 @@ def _records(source: Source, kind: type[Voice], check: Callable[[Voice], list[Fo
         if record is not None:
             faults = check(record) if record.name else [_NAMELESS]
             found.append(record)
-        where = f"{source.given}:{number}"
+        where = source.at(number)
         problems += [Problem(fault.code, fault.message, where, fault.field) for fault in faults]
     if problems:
         raise DataError(problems)
@@ -325,10 +325,10 @@ def read_traced(
 ) -> Traced:
     """Gold, with its evidence bound, and traces; raises what is wrong with them, gold first."""
     items, problems = read_items(gold, Gold)
-    problems += problems_of(items, gold.given, rules, allow_errors=allow_gold_errors)
+    problems += problems_of(items, gold.at, rules, allow_errors=allow_gold_errors)
     given, wrong = read_items(traces, Trace)
     unnamed = [item.line for item in given if not name_of(item.record)]
-    problems += [*wrong, *(nameless(f"{traces.given}:{line}") for line in unnamed)]
+    problems += [*wrong, *(nameless(traces.at(line)) for line in unnamed)]
     if problems:
         raise DataError(problems)
     if not items:

@@ -300,7 +300,7 @@ def _places(found: Measured, opened: Opened) -> dict[int, list[Place]]:
             offsets.setdefault(one.role, set()).add(one.offset)
     lines = {role: opened[role].lines_at(some) for role, some in offsets.items()}
     return {
-        mark: [Place(one.qid, f"{opened[one.role].label}:{lines[one.role][one.offset]}", one.said) for one in examples]
+        mark: [Place(one.qid, opened[one.role].shown(lines[one.role][one.offset]), one.said) for one in examples]
         for mark, examples in found.examples.items()
     }
 

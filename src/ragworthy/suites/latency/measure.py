@@ -26,7 +26,8 @@ from ragworthy.suites.evidence import Case, Fate
 from ragworthy.suites.latency.choice import Choice, choose
 from ragworthy.suites.latency.distances import distances_of
 from ragworthy.suites.latency.loads import Spot
-from ragworthy.suites.latency.read import FileRuns, load_prices
+from ragworthy.suites.latency.prices import load_prices
+from ragworthy.suites.latency.read import FileRuns
 from ragworthy.suites.latency.sweep import (
     Cell,
     Group,

@@ -1,24 +1,19 @@
-"""What the latency suite reads: timed runs, as JSON lines or as a table, and price lists."""
+"""Timed runs, as JSON lines or as a table."""
 
 import csv
 import io
 import re
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
-from decimal import Decimal
 from fractions import Fraction
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 
-from ragworthy.errors import DataError, PolicyError, Problem, data_error
-from ragworthy.files import shown_path
+from ragworthy.errors import DataError, Problem, data_error
 from ragworthy.ids import config_id
-from ragworthy.load.checker import load_toml, written
-from ragworthy.load.decode import items_of, numbered
+from ragworthy.load.decode import items_of
 from ragworthy.load.sources import Source
-from ragworthy.metrics.cost import Budget, Price, Prices
 from ragworthy.metrics.latency import Timed, stage_name
 from ragworthy.records import Run
 from ragworthy.suites.reading import nameless
@@ -36,8 +31,6 @@ _MILLISECONDS = 1e11
 
 Damage = Callable[[Any], Any] | None
 """What a selftest does to every run; None leaves it out."""
-Wrong = Callable[[str, str], DataError]
-"""An error of a price list from a message and a field."""
 
 
 class FileRuns(NamedTuple):
@@ -54,8 +47,8 @@ class FileRuns(NamedTuple):
 def read_runs(source: Source, damage: Damage = None) -> FileRuns:
     """Every run of a JSONL or CSV file; `damage` changes or drops a run as soon as it is read."""
     table = _Table(source) if is_table(source) else None
-    lines = numbered(source) if table is None else table.lines()
-    items, problems = items_of(lines, source.given, Run)
+    lines = source.numbered() if table is None else table.lines()
+    items, problems = items_of(lines, source.at, Run)
     problems += [] if table is None else table.problems
     timed: list[Timed] = []
     knobs: dict[str, tuple[dict[str, Any], int]] = {}
@@ -71,27 +64,34 @@ def read_runs(source: Source, damage: Damage = None) -> FileRuns:
         if run is not None:
             timed += [
                 one._replace(at=_moment(item.value.get("ts")))
-                for one in _timed(run, item.line, source.given, problems, knobs)
+                for one in _timed(run, item.line, source, problems, knobs)
             ]
-    _stop(problems)
+    _stop(problems, source)
     if not items:
         raise data_error("RW-F04", "expected runs, got none", where=source.given)
     return FileRuns(timed, len(items), repeated, 0 if table is None else table.headers)
 
 
-def _stop(problems: list[Problem]) -> None:
+def _stop(problems: list[Problem], source: Source) -> None:
+    """Raise what is wrong, in the order of the lines."""
+    files = [one.given for one in source.parts()]
+
+    def place(one: Problem) -> tuple[int, int]:
+        path, _, line = one.where.rpartition(":")
+        return files.index(path), int(line)
+
     if problems:
-        raise DataError(sorted(problems, key=lambda one: int(one.where.rpartition(":")[2])))
+        raise DataError(sorted(problems, key=place))
 
 
 # one run
 
 
 def _timed(
-    run: Run, line: int, given: str, problems: list[Problem], known: dict[str, tuple[dict[str, Any], int]]
+    run: Run, line: int, source: Source, problems: list[Problem], known: dict[str, tuple[dict[str, Any], int]]
 ) -> list[Timed]:
     """A run with exact numbers; none where something is wrong with it."""
-    where = f"{given}:{line}"
+    where = source.at(line)
     before = len(problems)
 
     def say(code: str, field: str, message: str) -> None:
@@ -111,7 +111,7 @@ def _timed(
     config = run.config_id or config_id(knobs)
     first, there = known.setdefault(config, (knobs, line)) if run.knobs is not None else (knobs, line)
     if first != knobs:
-        say("RW-T13", "knobs", f"expected the knobs that {config} has in line {there}, got others")
+        say("RW-T13", "knobs", f"expected the knobs that {config} has in line {source.line(there)}, got others")
     if len(problems) > before:
         return []
     load = None if run.load_rps is None else _exact(run.load_rps)
@@ -217,6 +217,8 @@ class _Table:
 
     def __init__(self, source: Source) -> None:
         self.given = source.given
+        if len(source.parts()) > 1:
+            raise data_error("RW-F02", "expected one table, got several: name one of them", where=self.given)
         self.problems: list[Problem] = []
         self.headers = 0
         data = b"".join(block.data for block in source.blocks())
@@ -320,78 +322,3 @@ class _Table:
 
     def _say(self, code: str, line: int, field: str, message: str) -> None:
         self.problems.append(Problem(code, message, f"{self.given}:{line}", field))
-
-
-# prices
-
-
-def load_prices(path: Path) -> Prices:
-    """A price list: `currency`, [[price]] tables, and [budget] where there is one."""
-    where = shown_path(path)
-
-    def wrong(message: str, field: str = "") -> DataError:
-        return data_error("RW-K02", message, where=where, field=field)
-
-    try:
-        table = load_toml(path)
-    except PolicyError as error:
-        raise wrong(error.problems[0].message) from None
-    _known(table, ("currency", "price", "budget"), "", wrong)
-    currency = table.get("currency", "USD")
-    if not isinstance(currency, str) or not currency.strip():
-        raise wrong(f"expected a text, got {_toml(currency)}", "currency")
-    given = table.get("price", [])
-    if not isinstance(given, list) or not given or not all(isinstance(one, dict) for one in given):
-        raise wrong(f"expected [[price]] tables, got {'none' if not given else 'another value'}", "price")
-    prices = tuple(_price(one, f"price[{i}].", wrong) for i, one in enumerate(given))
-    names = [(one.model, one.stage) for one in prices]
-    for i, name in enumerate(names):
-        if name in names[:i]:
-            raise wrong("expected one price for each model and stage, got two", f"price[{i}]")
-    budget = table.get("budget")
-    return Prices(currency, prices, _budget(budget, wrong) if budget is not None else None)
-
-
-def _price(table: dict[str, Any], here: str, wrong: Wrong) -> Price:
-    _known(table, ("model", "stage", "per_1k", "input_per_1k", "output_per_1k"), here, wrong)
-    for key in ("model", "stage"):
-        if key in table and (not isinstance(table[key], str) or not table[key].strip()):
-            raise wrong(f"expected a non-empty text, got {_toml(table[key])}", f"{here}{key}")
-    one, two = "per_1k" in table, "input_per_1k" in table and "output_per_1k" in table
-    if one == two or (one and ("input_per_1k" in table or "output_per_1k" in table)):
-        raise wrong("expected per_1k, or input_per_1k and output_per_1k, got another choice", here[:-1])
-    keys = ("per_1k", "per_1k") if one else ("input_per_1k", "output_per_1k")
-    into, out = (_amount(table, key, here, wrong) for key in keys)
-    stage = table.get("stage")
-    return Price(table.get("model"), stage_name(stage) if stage else None, into, out)
-
-
-def _amount(table: dict[str, Any], key: str, here: str, wrong: Wrong) -> Fraction:
-    number = written(table.get(key))
-    if number is None or Fraction(number) < 0:
-        raise wrong(f"expected a number from 0, got {_toml(table.get(key))}", f"{here}{key}")
-    return Fraction(number)
-
-
-def _budget(table: Any, wrong: Wrong) -> Budget:
-    if not isinstance(table, dict):
-        raise wrong(f"expected a table, got {_toml(table)}", "budget")
-    _known(table, ("cap", "spent", "day", "days"), "budget.", wrong)
-    cap, spent, day, days = (_amount(table, key, "budget.", wrong) for key in ("cap", "spent", "day", "days"))
-    if cap == 0:
-        raise wrong("expected a number above 0, got 0", "budget.cap")
-    for key, number, most in (("days", days, 31), ("day", day, days)):
-        if number.denominator != 1 or not 1 <= number <= most:
-            raise wrong(f"expected a whole number from 1 to {most}, got {_toml(table[key])}", f"budget.{key}")
-    return Budget(cap, spent, int(day), int(days))
-
-
-def _known(table: dict[str, Any], keys: tuple[str, ...], here: str, wrong: Wrong) -> None:
-    for key in table:
-        if key not in keys:
-            raise wrong(f"expected a known key (one of: {', '.join(keys)}), got an unknown one", f"{here}{key}")
-
-
-def _toml(value: Any) -> str:
-    """A value of a TOML file as an error message shows it."""
-    return "nothing" if value is None else str(value) if isinstance(value, Decimal) else described(value)

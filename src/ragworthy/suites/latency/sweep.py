@@ -121,10 +121,8 @@ class Sweep(NamedTuple):
     def check(self, source: Source, runs: Sequence[Timed]) -> None:
         """Stop at runs that nothing can be said about, and where there is nothing to measure."""
         nested = "expected a string, got an object or a list"
-        problems = [stranger(one.run.name, f"{source.given}:{one.line}") for one in self.strangers]
-        problems += [
-            Problem("RW-T02", nested, f"{source.given}:{one.line}", "answer_json.citations") for one in self.nested
-        ]
+        problems = [stranger(one.run.name, source.at(one.line)) for one in self.strangers]
+        problems += [Problem("RW-T02", nested, source.at(one.line), "answer_json.citations") for one in self.nested]
         if problems:
             raise DataError(problems)
         if not self.groups:

@@ -239,8 +239,9 @@ def invalid(opened: Opened, arms: Arms) -> tuple[str, ...]:
     arm, side = arms.arm, arms.sides.shadow
     reasons = []
     if len(arm.hashes) > 1:
-        lines = opened["trace"].lines_at(arm.hashes.values())
-        named = ", ".join(f'"{name}" (line {lines[place]})' for name, place in sorted(arm.hashes.items()))
+        traces = opened["trace"]
+        lines = traces.lines_at(arm.hashes.values())
+        named = ", ".join(f'"{name}" (line {traces.line(lines[place])})' for name, place in sorted(arm.hashes.items()))
         reasons.append(f"the traces come from several indexes: {named} [RW-T05]")
     reasons += id_clashes(opened["trace"])
     reasons += _lost_ids(arms) + _other_cuts(arms) + _without_evidence(arms)

@@ -47,7 +47,7 @@ def read_runs(request: Request, source: Source, known: set[str]) -> list[Run]:
     """Every run, in the order of the file; raises what is wrong with them, runs of other questions too."""
     items, problems = read_items(source, Run)
     for item in items:
-        where, qid = f"{source.given}:{item.line}", item.record.name
+        where, qid = source.at(item.line), item.record.name
         if not qid:
             problems.append(nameless(where))
         elif qid not in known:

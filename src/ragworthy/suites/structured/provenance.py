@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from ragworthy.errors import data_error
-from ragworthy.files import open_input, read_text, sha256_of
+from ragworthy.files import files_of, open_input, read_text, sha256_of
 from ragworthy.load.prompt import read_prompt
 from ragworthy.load.sources import FileSource, Source
 from ragworthy.metrics.definition import Definition
@@ -170,10 +170,10 @@ def _other_set(meta: Meta, made: Made, gold: Source, request: Request) -> tuple[
 
 
 def _path(given: Any) -> Path | None:
-    """Where an input stands, if it is a file."""
+    """Where an input stands, if it is one file."""
     if isinstance(given, FileSource):
         return given.path
-    return Path(given) if isinstance(given, (str, Path)) else None
+    return Path(given) if isinstance(given, (str, Path)) and files_of(Path(given)) is None else None
 
 
 def _sha1(path: Path) -> str:

@@ -11,7 +11,7 @@ import msgspec
 
 from ragworthy import gates as g
 from ragworthy.errors import MOST_PROBLEMS, DataError, Problem, data_error
-from ragworthy.load.questions import is_drawn, open_questions, question_lines, read_questions, read_subset
+from ragworthy.load.questions import is_drawn, open_questions, read_questions, read_subset
 from ragworthy.load.sources import Source
 from ragworthy.names import Verdict
 from ragworthy.report.part import Part
@@ -88,7 +88,7 @@ def check_subset(path: Path, whole: Source) -> frozenset[str]:
         wrong = wrong or (f'expected every id once, got "{_id(row)}" twice' if _id(row) in seen else "")
         seen.add(_id(row))
         if wrong:
-            problems.append(Problem("RW-Q10", wrong, f"{source.given}:{line}"))
+            problems.append(Problem("RW-Q10", wrong, source.at(line)))
     if problems:
         raise DataError(problems[:MOST_PROBLEMS], len(problems))
     return frozenset(seen)
@@ -128,12 +128,12 @@ def _check_drawn(path: Path, whole: Source) -> frozenset[str]:
 
 def _rows(whole: Source) -> Iterator[dict[str, Any]]:
     """Every question of a set as it is written."""
-    for number, line in question_lines(whole):
+    for number, line in whole.numbered():
         try:
             row = msgspec.json.decode(line) if line.strip() else {}
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             message = "expected the JSON of a question, got what cannot be read"
-            raise data_error("RW-F07", message, where=f"{whole.given}:{number}") from None
+            raise data_error("RW-F07", message, where=whole.at(number)) from None
         if isinstance(row, dict):
             yield row
 
