@@ -183,6 +183,7 @@ GROUPS = {
     "B": "Baseline",
     "L": "Lock",
     "R": "Receipts",
+    "S": "Parts of a score",
     "H": "History",
     "N": "The built-in pipeline",
     "J": "Journals of runs",

@@ -193,10 +193,10 @@ def find(suite: Suite, request: Request, progress: Progress | None = None) -> Op
 def _made(suite: Suite, request: Request, opened: Opened) -> dict[str, Any]:
     """How the traces were made, by what they and the index beside them say."""
     inputs = suite.inputs(request)
-    roles = {one.report_role for one in inputs if one.receipt_role == "trace" and one.form in ("records", "files")}
     corpus = next((request.get(one.key) for one in inputs if one.form == "corpus" and one.key == "corpus"), None)
+    roles = {one.report_role for one in inputs if one.receipt_role == "trace" and one.form in ("records", "files")}
     traces = [source for role, source in opened.sources.items() if role.partition(":")[0] in roles]
-    return provenance(said_by(traces, request.jobs), Beside(request.commit, corpus))
+    return provenance(said_by(traces, request.jobs, request.parts), Beside(request.commit, corpus))
 
 
 def _prove(several: Sequence[Open]) -> Proven:
@@ -270,11 +270,11 @@ def _read(suite: Suite, request: Request, opened: Opened, progress: Progress | N
     except DataError as error:
         from ragworthy.load.foreign import name_misfits
 
-        name_misfits(error, _read_as(suite, request, opened))
+        name_misfits(error, read_as(suite, request, opened))
         raise
 
 
-def _read_as(suite: Suite, request: Request, opened: Opened) -> Iterator[tuple[Source, str]]:
+def read_as(suite: Suite, request: Request, opened: Opened) -> Iterator[tuple[Source, str]]:
     """Every file with the type of its records."""
     for one in suite.inputs(request):
         given = request.get(one.key)

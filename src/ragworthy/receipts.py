@@ -42,7 +42,7 @@ def make(
     """The receipt of a run; paths in it are relative to `root`, the folder it will stand in. `moved` has the paths of
     those inputs, by role, that stood elsewhere when the receipt was made first.
     """
-    options, named = _options(requests), files(requests)
+    options, named = options_of(requests), files(requests)
     if "policy" in named and "baseline" in named:
         written = {role: moved.get(role) or receipt.relative(named[role], root) for role in ("policy", "baseline")}
         said = policy_table(named["policy"], Path(written["policy"]).name).get("baseline")
@@ -94,7 +94,7 @@ def _paths(one: Input, given: Any) -> dict[str, Path]:
     return corpus_files(Path(given), role) if one.form == "corpus" else {role: Path(given)}
 
 
-def _options(requests: Sequence[flow.Request]) -> dict[str, Any]:
+def options_of(requests: Sequence[flow.Request]) -> dict[str, Any]:
     """What the files do not say: for a policy only the flags, else the settings and gates too."""
     request = requests[0]
     options: dict[str, Any] = {"unfrozen": request.unfrozen, "allow_gold_errors": request.allow_gold_errors}
@@ -161,7 +161,7 @@ def _requests(given: receipt.Receipt, found: Placed, *, trusted: bool) -> list[f
         load_file(paths[f"plugin:{name}"], name) if f"plugin:{name}" in paths else load_point(METRICS, name)
         for name in named
     )
-    return [_scored(asked, paths, flags)]
+    return [scored_again(asked, paths, flags)]
 
 
 def attempts_of(asked: receipt.Asked) -> Attempts | None:
@@ -246,7 +246,7 @@ def _somebodys_code(names: Iterable[Any]) -> RagworthyError:
     return UsageError([Problem("RW-R06", message)])
 
 
-def _scored(asked: receipt.Asked, found: dict[str, Path], flags: dict[str, Any]) -> flow.Request:
+def scored_again(asked: receipt.Asked, found: dict[str, Path], flags: dict[str, Any]) -> flow.Request:
     """The request of a receipt of `score`."""
     declared = SUITES.get(asked.suite or "")
     if declared is None or asked.settings is None or asked.gates is None or "trace" not in found:

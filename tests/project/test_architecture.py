@@ -42,7 +42,7 @@ LAYERS: list[tuple[tuple[str, ...], ...]] = [
         ("history", "selftest", "doctor", "starter", "given", "prefill", "monitor"),
         ("single",),
         ("receipts", "frames"),
-        ("proof", "result", "showing"),
+        ("proof", "result", "showing", "shards"),
         ("api", "experiments"),
         ("api_run", "comparing"),
         ("pytest_marks",),

@@ -13,7 +13,7 @@ from ragworthy import rows as r
 from ragworthy.load.baseline import NO_ROWS, as_baseline, load_report
 from ragworthy.suites import SUITES
 from ragworthy.suites.answers.parallel import measure
-from ragworthy.suites.answers.parallel.job import Job, Joined
+from ragworthy.suites.answers.parallel.job import Job
 
 
 @pytest.fixture(autouse=True)
@@ -138,13 +138,10 @@ def test_flags_are_kept_by_the_number_of_questions_whatever_the_number_of_proces
 
 
 def test_parts_say_together_whether_there_are_few_enough() -> None:
-    def joined(questions: int) -> Any:
-        return Joined(None, None, None, 0, questions)  # type: ignore[arg-type]
-
     job = Job(None, None, None, up_to=10)  # type: ignore[arg-type]
-    assert measure._keeps(job, [joined(6), joined(4)])
-    assert not measure._keeps(job, [joined(6), joined(5)])
-    assert measure._keeps(job._replace(keep_rows=True), [joined(6), joined(5)])
+    assert measure.keeps(job, 6 + 4)
+    assert not measure.keeps(job, 6 + 5)
+    assert measure.keeps(job._replace(keep_rows=True), 6 + 5)
 
 
 # what only some suites have

@@ -13,6 +13,7 @@ from ragworthy.cli.flags import (
     jobs,
     plugin,
     quiet,
+    reported,
     scored,
     shown,
     whole,
@@ -66,6 +67,11 @@ def parser(words: Sequence[str] = ()) -> argparse.ArgumentParser:
     suites = score.add_subparsers(dest="suite", metavar="SUITE", required=True)
     for name in scored_suites:
         scored(command(suites, name, SUITES[name].summary, "score:score"), SUITES[name])
+
+    one = command(commands, "merge", "parts of 'score … --shard I/N' become one report", "merge:merge")
+    one.add_argument("parts", nargs="+", metavar="PART", help="what 'score … --shard I/N -o FILE.json' wrote: all N")
+    reported(one)
+    one.set_defaults(unfrozen=False, allow_gold_errors=False, jobs=None)
 
     _compare(command(commands, "compare", "what changed from one run to another, and is it noise?", "compare:compare"))
     one = command(

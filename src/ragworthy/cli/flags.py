@@ -21,6 +21,14 @@ def quiet(one: argparse.ArgumentParser) -> None:
 
 
 def common(one: argparse.ArgumentParser, *, receipt: bool = True) -> None:
+    reported(one, receipt=receipt)
+    one.add_argument("--jobs", type=jobs, metavar="N", help="how many processes (default: one for each core)")
+    one.add_argument("--unfrozen", action="store_true", help="score although the gold set is not the frozen one")
+    one.add_argument("--allow-gold-errors", action="store_true", help="score although the gold set has lint errors")
+
+
+def reported(one: argparse.ArgumentParser, *, receipt: bool = True) -> None:
+    """Where a report goes, and in which form."""
     quiet(one)
     suffixes = ".html .json .md .xml .txt .jsonl .parquet .csv"
     one.add_argument("-o", "--output", action="append", default=[], metavar="FILE",
@@ -37,9 +45,6 @@ def common(one: argparse.ArgumentParser, *, receipt: bool = True) -> None:
         one.add_argument("--bundle", metavar="FILE",
                          help="write a zip with the receipt and all that it rests on, for verify")  # fmt: skip
         one.add_argument("--sign", metavar="KEY", help="sign the receipt and the bundle with this SSH key")
-    one.add_argument("--jobs", type=jobs, metavar="N", help="how many processes (default: one for each core)")
-    one.add_argument("--unfrozen", action="store_true", help="score although the gold set is not the frozen one")
-    one.add_argument("--allow-gold-errors", action="store_true", help="score although the gold set has lint errors")
 
 
 class Formats(tuple[str, ...]):
@@ -88,6 +93,8 @@ def scored(one: argparse.ArgumentParser, suite: Declared) -> None:
         own[name].add(one)
     one.add_argument("--lock", metavar="FILE", help="the lock file (default: beside the gold set)")
     plugin(one)
+    one.add_argument("--shard", metavar="I/N",
+                     help="read only part I of N and write it to -o FILE.json, for 'merge'")  # fmt: skip
     common(one)
 
 

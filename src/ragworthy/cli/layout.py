@@ -29,7 +29,7 @@ MORE = "ragworthy help lists them with what they do, ragworthy help COMMAND thei
 
 COMMANDS: dict[str, tuple[str, ...]] = {
     "start": ("init", "demo", "doctor", "explain", "import", "export"),
-    "judge": ("gate", "score", "verify", "sign", "receipt"),
+    "judge": ("gate", "score", "merge", "verify", "sign", "receipt"),
     "look": ("show", "report", "compare", "history", "view"),
     "measure": ("run", "experiment", "retrieve"),
     "indexes": ("index",),
@@ -61,7 +61,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
     "comparison": ("baseline", "against-live", "max-drop", "allow"),
     "output": (
         "output", "out", "format", "full", "all", "item", "rows", "receipt", "bundle", "sign", "plot", "tsv",
-        "pairs-out", "gold-out", "trace-out", "chunks-out", "dry-run", "strict", "jobs", "quiet", "no-color",
+        "pairs-out", "gold-out", "trace-out", "chunks-out", "dry-run", "strict", "jobs", "shard", "quiet", "no-color",
     ),
     "history": ("store", "no-history", "commit"),
     "plugins": ("plugin",),

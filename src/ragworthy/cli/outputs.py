@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ragworthy.cli.progress import on_terminal
 from ragworthy.cli.say import print, show
 from ragworthy.cli.screen import screen
 from ragworthy.errors import UsageError, usage_error
@@ -145,7 +146,7 @@ def finish(
         guard(given, requests, outputs)
     if kept is not None:
         outputs += kept.page.check(requests, outputs)
-    run = flow.score_all(requests, _progress() if sys.stderr.isatty() and not given.quiet else None)
+    run = flow.score_all(requests, on_terminal(quiet=given.quiet))
     if kept is not None and (attempts := kept.keeper.attempts(run)) is not None:
         requests, run = [one._replace(attempts=attempts) for one in requests], flow.with_attempts(run, attempts)
     made = None
@@ -270,21 +271,6 @@ def _summary(report: dict[str, Any]) -> None:
                 file.write(markdown.render(report, voice_of, limit=markdown.SUMMARY - file.tell()))
         except OSError as error:
             print(f"$GITHUB_STEP_SUMMARY: cannot be written: {error.strerror}", file=sys.stderr)
-
-
-def _progress() -> "flow.Progress":
-    """A line on the terminal that tells how far reading has come."""
-    shown = -1
-
-    def told(read: int, total: int) -> None:
-        nonlocal shown
-        percent = min(100, read * 100 // total) if total else 0
-        if percent != shown and total > 4 << 20:
-            shown = percent
-            end = "\r\x1b[K" if percent == 100 else ""
-            show(f"\rreading traces {percent:3d} %{end}", file=sys.stderr, flush=True)
-
-    return told
 
 
 # what suites write besides the report, as they declare it

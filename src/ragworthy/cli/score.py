@@ -36,7 +36,7 @@ def score(given: argparse.Namespace) -> int:
     suite = SUITES[given.suite]
     inputs = inputs_of(given, suite)
     form = check_files(given, suite, inputs)
-    if given.profile == "reference" and suite.name in PROGRAMS:
+    if given.profile == "reference" and suite.name in PROGRAMS and not given.shard:
         return printed(given, suite, inputs)
     settings = suite_settings(given, suite, form)
     plugins = tuple(load_metrics(name, Path()) for name in given.plugin)
@@ -57,6 +57,10 @@ def score(given: argparse.Namespace) -> int:
         **proving_of({"alpha": given.alpha, "cluster": given.cluster, "seed": given.seed}, "command line")._asdict(),
         **options(given),
     )
+    if given.shard:
+        from ragworthy.cli.parts import write_part
+
+        return write_part(given, request)
     if getattr(given, "item", None):
         return _items(given, request)
     return finish(given, [request], Path(given.receipt) if given.receipt else None, following=_following(given, inputs))

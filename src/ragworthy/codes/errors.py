@@ -180,6 +180,10 @@ ERRORS: dict[str, Code] = {
     "RW-R13": Code("input_unnamed", "The policy names a file that is none of the inputs of the receipt.", "The receipt was put together by hand: run the gate again on the files you mean."),
     "RW-R14": Code("attempts_differ", "The receipt does not count the attempts that the store has.", "Somebody removed attempts, or it is the receipt of another run: ask for the one in the store."),
     "RW-R15": Code("baseline_unblessed", "The baseline is not the report of a run that was blessed.", "Compare with a blessed run, or bless this one with a name and a reason."),
+    "RW-S01": Code("part_unreadable", "The file is no part of a score, or was changed.", "Name files that 'score … --shard I/N -o FILE.json' wrote."),
+    "RW-S02": Code("parts_differ", "Parts were made from other inputs, settings or gates, or by another version.", "Make all parts with the same command on the same files; only I of --shard I/N differs."),
+    "RW-S03": Code("parts_incomplete", "A part is missing, or is there twice.", "Give every part once: 'ragworthy merge part*.json'."),
+    "RW-S04": Code("part_inputs", "An input is not what the parts were made from, or is not here.", "Merge where the inputs are, at the paths that were typed or seen from the parts; where one changed, make the parts again."),
     # the built-in pipeline
     "RW-N01": Code("tuning_unreadable", "The tuning file cannot be read or has the wrong shape.", "Write it again with 'ragworthy experiment tune'."),
     "RW-N02": Code("tuning_other_index", "The threshold was tuned on another index.", "Tune again on this index: 'ragworthy experiment tune --index DIR --gold FILE --out DIR'."),

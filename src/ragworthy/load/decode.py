@@ -340,10 +340,10 @@ class Item(NamedTuple):
     record: Any
 
 
-def read_items(source: Source, kind: type[Record]) -> tuple[list[Item], list[Problem]]:
+def read_items(source: Source, kind: type[Record], part: int = 0, parts: int = 1) -> tuple[list[Item], list[Problem]]:
     """Every record with its line and all fields, and the problems of lines that have none; raises what a misfit is."""
-    items, problems = items_of(source.numbered(), source.at, kind)
-    if problems and not items:
+    items, problems = items_of(source.numbered(part, parts), source.at, kind)
+    if problems and not items and parts == 1:
         from ragworthy.load.foreign import check
 
         check(source, kind.__name__, strict=False)

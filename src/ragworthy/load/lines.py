@@ -45,10 +45,11 @@ class Source(ABC):
 
     def blocks(self, part: int = 0, parts: int = 1) -> Iterator[Block]:
         """The lines of one part, in order: those that start in its share of the bytes."""
-        if parts == 1:
-            yield from self.between(0, max(self.size, 1))
-        else:
-            yield from self.between(self.size * part // parts, self.size * (part + 1) // parts)
+        yield from self.between(*self.share(part, parts))
+
+    def share(self, part: int, parts: int) -> tuple[int, int]:
+        """The range of bytes of one part."""
+        return self.size * part // parts, self.size * (part + 1) // parts if parts > 1 else max(self.size, 1)
 
     @abstractmethod
     def between(self, begin: int, end: int) -> Iterator[Block]:
@@ -79,10 +80,14 @@ class Source(ABC):
         """A line where it is clear which input is meant."""
         return str(line)
 
-    def numbered(self) -> Iterator[tuple[int, bytes]]:
-        """Every line that is not blank, with its number."""
-        number = 0
-        for block in self.blocks():
+    def numbered(self, part: int = 0, parts: int = 1) -> Iterator[tuple[int, bytes]]:
+        """Every line of one part that is not blank, with its number in the whole."""
+        yield from self.numbered_between(*self.share(part, parts))
+
+    def numbered_between(self, begin: int, end: int) -> Iterator[tuple[int, bytes]]:
+        """The same of a range of its bytes."""
+        number = sum(block.data.count(b"\n") for block in self.between(0, begin)) if begin > 0 else 0
+        for block in self.between(begin, end):
             if block.data.isspace():  # padding: a line at a time it would take minutes
                 number += block.data.count(b"\n")
                 continue

@@ -181,10 +181,10 @@ class ArrayFile(FileSource):
             at += len(chunk)
         return lines | dict.fromkeys(left, line)
 
-    def numbered(self) -> Iterator[tuple[int, bytes]]:
+    def numbered_between(self, begin: int, end: int) -> Iterator[tuple[int, bytes]]:
         """Every element as one line, with the line of the file on which it starts."""
         lines = self.lines_at(self._starts[:-1])
-        for block in self.blocks():
+        for block in self.between(begin, end):
             offset = block.offset
             for line in lines_of(block.data):
                 yield lines[offset], line

@@ -41,11 +41,9 @@ class Several(Source):
         return self.files
 
     def between(self, begin: int, end: int) -> Iterator[Block]:
-        for nth, one in enumerate(self.files):
-            first = self._begins[nth]
-            if one.size and begin < first + one.size and first < end:
-                for block in one.between(max(begin - first, 0), end - first):
-                    yield Block(self._offsets[nth] + block.offset, block.data)
+        for nth, one, share in self._in(begin, end):
+            for block in one.between(*share):
+                yield Block(self._offsets[nth] + block.offset, block.data)
 
     def sha256(self) -> str:
         if self._sha256 is None:
@@ -80,10 +78,17 @@ class Several(Source):
             found |= {offset + before: (nth << _LINES) + line for offset, line in lines.items()}
         return found
 
-    def numbered(self) -> Iterator[tuple[int, bytes]]:
-        for nth, one in enumerate(self.files):
-            for line, data in one.numbered():
+    def numbered_between(self, begin: int, end: int) -> Iterator[tuple[int, bytes]]:
+        for nth, one, share in self._in(begin, end):
+            for line, data in one.numbered_between(*share):
                 yield (nth << _LINES) + line, data
+
+    def _in(self, begin: int, end: int) -> Iterator[tuple[int, Source, tuple[int, int]]]:
+        """The files that a range of bytes touches, each with the range of its own bytes."""
+        for nth, one in enumerate(self.files):
+            first = self._begins[nth]
+            if one.size and begin < first + one.size and first < end:
+                yield nth, one, (max(begin - first, 0), end - first)
 
     def at(self, line: int) -> str:
         return self._at(line).at(line & (1 << _LINES) - 1)

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from ragworthy.metrics.answer_json import Parsed, parse
 from ragworthy.metrics.context import Context
@@ -45,7 +45,21 @@ class Scored(NamedTuple):
         return self.reason is None
 
 
-def pack(item: Scored) -> tuple[Any, ...]:
+Packed: TypeAlias = tuple[
+    tuple[tuple[int, int], ...],
+    tuple[tuple[int, ...], ...],
+    Failure | None,
+    str,
+    bool,
+    tuple[str, ...],
+    bool,
+    bool,
+    Stage | None,
+]
+"""An item in whole numbers and texts: score and parts as fractions, then its other fields."""
+
+
+def pack(item: Scored) -> Packed:
     """An item in whole numbers and texts, as it goes from one process to another."""
     parts = tuple((one.numerator, one.denominator) for one in (item.score, *item.parts))
     return parts, *item[2:]
@@ -58,7 +72,7 @@ class Unpacker:
         self._numbers: dict[tuple[int, int], Fraction] = {}
         self._counts: dict[tuple[int, ...], tuple[int, ...]] = {}
 
-    def __call__(self, packed: tuple[Any, ...]) -> Scored:
+    def __call__(self, packed: Packed) -> Scored:
         numbers = [self._number(one) for one in packed[0]]
         counts = tuple(self._counts.setdefault(one, one) for one in packed[1])
         return Scored(numbers[0], tuple(numbers[1:]), counts, *packed[2:])

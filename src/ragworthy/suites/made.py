@@ -2,7 +2,7 @@
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,6 +14,7 @@ from ragworthy.names import MADE, TRACED
 from ragworthy.report.made import several
 from ragworthy.report.part import Note
 from ragworthy.suites.fork import answer, processes, workers
+from ragworthy.suites.parts import Stored
 
 KNOBS = "knobs"
 """What a pipeline was set to: a part of how it was made that runs may try several values of."""
@@ -39,16 +40,43 @@ Values = dict[str, Counter[str]]
 """How often each value of a thing is there, values as JSON."""
 
 
-def said_by(sources: Iterable[Source], jobs: int | None = None) -> Values:
-    """What traces say of how they were made: all of them are looked at, large files in several processes."""
+def said_by(
+    sources: Iterable[Source], jobs: int | None = None, parts: Mapping[str, Sequence[Stored]] | None = None
+) -> Values:
+    """What traces say of how they were made: all of them are looked at, large files in several processes; or were, in
+    parts that were read apart.
+    """
+    found: Values = {key: Counter() for key in _KEYS}
+    for source in sources:
+        if parts is not None:
+            for one in parts[apart(source)]:
+                for key, counts in one.decoded(dict[str, dict[str, int]], apart(source)).items():
+                    found[key].update(counts)
+            continue
+        for key, counts in _said(_counted(source, processes(jobs, source.size, source.splits))).items():
+            found[key].update(counts)
+    return found
+
+
+def apart(source: Source) -> str:
+    """The name under which parts that were read apart keep what traces say of how they were made."""
+    return f"made:{source.role}"
+
+
+def said_in(source: Source, part: int, parts: int) -> Values:
+    """The same of one part of a file."""
+    return _said(_part(source, part, parts))
+
+
+def _said(counted: "Counter[_Told]") -> Values:
+    """Values as deterministic JSON; those that say nothing left out."""
     found: Values = {key: Counter() for key in _KEYS}
     encoder = msgspec.json.Encoder(order="deterministic")
-    for source in sources:
-        for said, count in _counted(source, processes(jobs, source.size, source.splits)).items():
-            for key, raw in zip(_KEYS, said, strict=True):
-                value = msgspec.json.decode(raw) if raw else None
-                if value not in (None, "", {}, []):
-                    found[key][encoder.encode(value).decode()] += count
+    for said, count in counted.items():
+        for key, raw in zip(_KEYS, said, strict=True):
+            value = msgspec.json.decode(raw) if raw else None
+            if value not in (None, "", {}, []):
+                found[key][encoder.encode(value).decode()] += count
     return found
 
 

@@ -4,7 +4,7 @@ A suite reads its files into cases (`read`). Everything after that is common: wo
 gates, ledger, rows, offenders, labels, stages, validity. See `flow` for the order, `design/suite.md` for a tour.
 """
 
-from abc import ABC, abstractmethod
+from abc import ABC
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ragworthy import gates as g
-from ragworthy.errors import policy_error
+from ragworthy.errors import policy_error, usage_error
 from ragworthy.ids import natural
 from ragworthy.load.sources import Source, open_source
 from ragworthy.metrics.facts.distance import ACCEPT
@@ -47,6 +47,7 @@ from ragworthy.suites.intervals import Part, plain
 from ragworthy.suites.kept import counted, rows_of, too_many
 from ragworthy.suites.looking import sheet_of, with_texts
 from ragworthy.suites.opened import Opened
+from ragworthy.suites.parts import Reading, read
 from ragworthy.suites.request import Progress, Request
 from ragworthy.suites.rowing import WHOLE as WHOLE
 from ragworthy.suites.rowing import numbers_of
@@ -91,9 +92,15 @@ class Suite(Voiced, Blaming, ABC):
         """Open an input that is read line by line."""
         return open_source(role, given)
 
-    @abstractmethod
     def read(self, opened: Opened, request: Request, progress: Progress | None) -> Evidence:
         """Records become cases. Nothing else of a suite opens or decodes files."""
+        return read(self.reading(opened, request), request, progress)
+
+    def reading(self, opened: Opened, request: Request) -> Reading:
+        """The same in two halves: what is to be read in parts, and what comes of it. Where a suite says nothing here,
+        it reads in one piece (`read`), and its work cannot be cut.
+        """
+        raise usage_error(f"{self.name}: expected a suite whose files can be cut into parts, got one that reads whole")
 
     def told(self, request: Request, evidence: Evidence) -> Evidence:
         """The evidence with every setting that two runs must share: a declared one is there whoever forgets it."""

@@ -64,6 +64,17 @@ class Table:
         self.lengths: Ints = array("q")
         self.firsts: Ints = array("q")
 
+    @classmethod
+    def of(cls, offsets: Iterable[int], lengths: Iterable[int], firsts: Iterable[int]) -> "Table":
+        """A table from its columns."""
+        table = cls()
+        table.offsets, table.lengths, table.firsts = (array("q", one) for one in (offsets, lengths, firsts))
+        return table
+
+    def columns(self) -> tuple[list[int], list[int], list[int]]:
+        """Its columns, to be written."""
+        return self.offsets.tolist(), self.lengths.tolist(), self.firsts.tolist()
+
     def enter(self, block: Any, first: int) -> None:
         """Note a block and the number of its first record."""
         self.offsets.append(block.offset)

@@ -28,6 +28,17 @@ class Attempts(NamedTuple):
         return {"count": self.number, "chain": list(self.chain), "commit": self.commit}
 
 
+class Cut(NamedTuple):
+    """One part of the work, where parts are scored apart and merged later."""
+
+    nth: int
+    """Counted from 0."""
+    of: int
+
+    def __str__(self) -> str:
+        return f"{self.nth + 1}/{self.of}"
+
+
 class Request(NamedTuple):
     """One suite to score: what, against what, by which rules."""
 
@@ -77,6 +88,8 @@ class Request(NamedTuple):
     damage: Any = None
     """What a selftest does to each record that is read (`Damage.do` of `suites/damage.py`); None leaves them alone."""
 
+    parts: Mapping[str, Sequence[Any]] | None = None
+    """What parts gave that were read elsewhere, by the role of the file; None where the files are read here."""
     proving: Proving = Proving()
     """How differences are tested."""
 

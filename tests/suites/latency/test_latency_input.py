@@ -223,7 +223,7 @@ def test_damage_changes_or_drops_runs_before_anything_is_made_of_them() -> None:
     def damage(run: Run) -> Run | None:
         return None if run.name == "a" else msgspec.structs.replace(run, e2e_ms=900.0)
 
-    runs = read_runs(open_source("trace", path), damage)
+    runs = read_runs(open_source("trace", path), damage=damage)
     assert [(one.run.name, one.e2e) for one in runs.timed] == [("b", Fraction(900))]
 
 

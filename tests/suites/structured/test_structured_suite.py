@@ -876,7 +876,7 @@ def test_the_same_bytes_under_any_hash_seed(flags: tuple[str, ...], tmp_path: Pa
 
 
 def test_one_process_and_several_give_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from ragworthy.suites.structured import mark as engine
+    from ragworthy.suites import parts as engine
 
     monkeypatch.setattr("ragworthy.suites.fork.SMALL", 0)
     asked = write_jsonl(tmp_path / "q.jsonl", noisy(40)[0])
@@ -884,9 +884,9 @@ def test_one_process_and_several_give_the_same(tmp_path: Path, monkeypatch: pyte
     parts: list[int] = []
     real = engine._in_processes
 
-    def noted(job: engine.Job, *rest: Any) -> Any:
-        parts.append(job.parts)
-        return real(job, *rest)
+    def noted(one: engine.Pass, many: int, tell: engine.Tell) -> Any:
+        parts.append(many)
+        return real(one, many, tell)
 
     monkeypatch.setattr(engine, "_in_processes", noted)
     cases: list[Row] = [{}, {"profile": "reference"}, {"repair": True}]

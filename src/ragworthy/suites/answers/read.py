@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from ragworthy.errors import data_error
 from ragworthy.load.chunks import read_chunks, retrieved_nothing
@@ -18,12 +18,16 @@ from ragworthy.suites.answers.broken import broken_rows
 from ragworthy.suites.answers.fit import UP_TO, Fit, fit_of, met_by
 from ragworthy.suites.answers.parallel.job import Job, Measured, Offender, Tally, Watched
 from ragworthy.suites.answers.parallel.measure import measure
+from ragworthy.suites.answers.parallel.parts import Part, merged, pass_of
 from ragworthy.suites.answers.reruns import Copy, Rerun, copies, open_reruns, pooled, rerun_of
 from ragworthy.suites.clusters import Topic, topic_of
 from ragworthy.suites.crowds import Home, Placed, home_of, place_of, placed_by
 from ragworthy.suites.fork import processes
+from ragworthy.suites.locked import locks_of
 from ragworthy.suites.opened import Opened
+from ragworthy.suites.parts import Pass
 from ragworthy.suites.reading import Flaws, reader, told
+from ragworthy.suites.refusing import by_rule_of
 from ragworthy.suites.request import Progress, Request
 from ragworthy.text import fold
 
@@ -125,31 +129,65 @@ class Corpus(NamedTuple):
         return is_whole(self.bindings)
 
 
-def measured(
-    opened: Opened,
-    request: Request,
-    rules: f.Rules,
-    fields: tuple[str, ...],
-    tell: Progress | None,
-    bound: Bindings | None = None,
-    role: str = "trace",
-) -> Measured:
-    """Every question's flags in one run, counted. Files are hashed meanwhile; raises what is wrong with them."""
-    gold, traces = opened["gold"], opened[role]
-    job = Job(
-        gold=gold_reader(gold, bound),
+Runs: TypeAlias = tuple[Measured, Kept, dict[str, int]]
+"""What was measured over all runs, what is kept of single questions, and how many traces each file has."""
+
+
+class How(NamedTuple):
+    """How answers are looked at."""
+
+    rules: f.Rules
+    fields: tuple[str, ...]
+    """What they are split by."""
+    corpus: "Corpus"
+
+
+def how_of(opened: Opened, request: Request, ks: tuple[int, ...], fields: tuple[str, ...]) -> How:
+    """How answers are looked at, by the settings and the corpus that is given."""
+    settings, corpus, locks = request.settings, corpus_of(opened, request), locks_of(request)
+    rules = f.Rules(
+        ks=ks,
+        refusals=settings.refusals,
+        short_words=settings.short_substr == "word",
+        scu=locks.scu,
+        contradictions=locks.contradictions,
+        chunks=corpus.texts,
+        by_rule=by_rule_of(settings),
+    )
+    return How(rules, fields, corpus)
+
+
+def passes_of(opened: Opened, request: Request, how: How, roles: Sequence[str]) -> list[Pass]:
+    """How the traces of each run are read in parts apart."""
+    return [pass_of(_job(opened, request, how, role), opened[role], opened.sources) for role in roles]
+
+
+def _job(opened: Opened, request: Request, how: How, role: str) -> Job:
+    gold, traces, rules = opened["gold"], opened[role], how.rules
+    return Job(
+        gold=gold_reader(gold, how.corpus.bindings),
         traces=reader(traces, Trace),
         rules=rules,
         parts=processes(request.jobs, gold.size + traces.size, gold.splits and traces.splits),
         allow_gold_errors=request.allow_gold_errors,
-        slice_fields=fields,
+        slice_fields=how.fields,
         watch=request.wanted.union(qid for gate in request.gates for qid in gate.must_pass),
         keep_rows=request.keep_rows or rules.by_rule is not None,
         up_to=MOST,
         most_offenders=request.most_offenders,
         damage=request.damage,
     )
-    found = measure(job, told(tell, traces.size), opened.hash_all)
+
+
+def measured(
+    opened: Opened, request: Request, how: How, tell: Progress | None, role: str, parts: Sequence[Part] | None
+) -> Measured:
+    """Every question's flags in one run, counted. Files are hashed meanwhile; raises what is wrong with them."""
+    job, traces = _job(opened, request, how, role), opened[role]
+    if parts is None:
+        found = measure(job, told(tell, traces.size), opened.hash_all)
+    else:
+        found = merged(job, parts, opened.hash_all)
     _stop_on_flaws(found, opened, traces)
     return found
 
@@ -214,21 +252,30 @@ def _all(source: Source, kind: type[Record]) -> Iterator[Record]:
         yield from decoder.records(block)
 
 
+def roles_of(opened: Opened, request: Request) -> list[str]:
+    """The roles of all runs, the further ones opened now."""
+    return open_reruns(opened, request) if request.get("reruns") else ["trace"]
+
+
 def read_runs(
     opened: Opened,
     request: Request,
-    rules: f.Rules,
-    fields: tuple[str, ...],
+    how: How,
     tell: Progress | None,
-    corpus: "Corpus",
-) -> tuple[Measured, Kept, dict[str, int]]:
-    """Every run one after another, as one: what was measured, what is kept, and how many traces each file has."""
-    roles = open_reruns(opened, request) if request.get("reruns") else ["trace"]
-    first = measured(opened, request, rules, fields, tell, corpus.bindings)
+    roles: Sequence[str],
+    parts: Sequence[Sequence[Part]] | None = None,
+) -> Runs:
+    """Every run one after another, as one: what was measured, what is kept, and how many traces each file has.
+
+    `parts` are those of each run, where they were read apart.
+    """
+    rules, corpus = how.rules, how.corpus
+    apart = dict(zip(roles, parts or (), strict=False))
+    first = measured(opened, request, how, tell, "trace", apart.get("trace"))
     own = kept(first, opened, rules, corpus, parts=request.keep_rows)
     if len(roles) == 1:
         return first, own, {"trace": first.traces}
-    again = {role: measured(opened, request, rules, fields, None, corpus.bindings, role) for role in roles[1:]}
+    again = {role: measured(opened, request, how, None, role, apart.get(role)) for role in roles[1:]}
     every = {"trace": first, **again}
     own = own._replace(copies=copies(opened, every))
     counted = {role: one.traces for role, one in every.items()}

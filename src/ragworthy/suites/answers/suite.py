@@ -35,7 +35,7 @@ from ragworthy.suites.answers.missing import (
     unmeasured,
 )
 from ragworthy.suites.answers.offenders import case_of, offender_of, remarks_of
-from ragworthy.suites.answers.read import Alike, Kept, corpus_of, read_runs, texts_of
+from ragworthy.suites.answers.read import Alike, How, Kept, Runs, how_of, passes_of, read_runs, roles_of, texts_of
 from ragworthy.suites.answers.reruns import asked_in, copied, parts_of, runs_in
 from ragworthy.suites.answers.rules import ALWAYS, SCU_GATE
 from ragworthy.suites.answers.steps import steps
@@ -53,6 +53,7 @@ from ragworthy.suites.kept import too_many
 from ragworthy.suites.locked import METRICS as SCU_METRICS
 from ragworthy.suites.locked import locks_of
 from ragworthy.suites.opened import Opened
+from ragworthy.suites.parts import Reading
 from ragworthy.suites.protocol import Suite
 from ragworthy.suites.refusing import by_rule_of
 from ragworthy.suites.request import Progress, Request
@@ -81,18 +82,23 @@ class Answers(Suite):
     )
 
     def read(self, opened: Opened, request: Request, progress: Progress | None) -> Evidence:
-        """A tally: how many questions there are of each set of flags and slices."""
-        settings, corpus, locks = request.settings, corpus_of(opened, request), locks_of(request)
-        rules = f.Rules(
-            ks=self.depths(request),
-            refusals=settings.refusals,
-            short_words=settings.short_substr == "word",
-            scu=locks.scu,
-            contradictions=locks.contradictions,
-            chunks=corpus.texts,
-            by_rule=by_rule_of(settings),
-        )
-        found, own, traces = read_runs(opened, request, rules, self.slice_fields(request), progress, corpus)
+        """A tally: how many questions there are of each set of flags and slices, by processes that tell each other."""
+        if request.parts is not None:
+            return super().read(opened, request, progress)
+        how = how_of(opened, request, self.depths(request), self.slice_fields(request))
+        read = read_runs(opened, request, how, progress, roles_of(opened, request))
+        return self._evidence(opened, request, how, read)
+
+    def reading(self, opened: Opened, request: Request) -> Reading:
+        """The same where parts are read apart."""
+        how = how_of(opened, request, self.depths(request), self.slice_fields(request))
+        roles = roles_of(opened, request)
+        parts = yield passes_of(opened, request, how, roles)
+        return self._evidence(opened, request, how, read_runs(opened, request, how, None, roles, parts))
+
+    def _evidence(self, opened: Opened, request: Request, how: How, read: Runs) -> Evidence:
+        (found, own, traces), rules, corpus = read, how.rules, how.corpus
+        settings, locks = request.settings, locks_of(request)
         cases = cases_of(found.tally, rules.ks, corpus.whole)
         runs = len(own.runs)
         counts = counts_of(cases, found, runs)

@@ -3,19 +3,22 @@
 import csv
 import io
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from fractions import Fraction
+from functools import partial
+from hashlib import sha256
 from typing import Any, NamedTuple
 
 import msgspec
 
 from ragworthy.errors import DataError, Problem, data_error
 from ragworthy.ids import config_id
-from ragworthy.load.decode import items_of
+from ragworthy.load.decode import Item, items_of
 from ragworthy.load.sources import Source
 from ragworthy.metrics.latency import Timed, stage_name
 from ragworthy.records import Run
+from ragworthy.suites.parts import Pass, of_lines
 from ragworthy.suites.reading import nameless
 from ragworthy.text import clip, described, visible
 
@@ -44,32 +47,81 @@ class FileRuns(NamedTuple):
     """How many times the header of a table was repeated."""
 
 
-def read_runs(source: Source, damage: Damage = None) -> FileRuns:
-    """Every run of a JSONL or CSV file; `damage` changes or drops a run as soon as it is read."""
-    table = _Table(source) if is_table(source) else None
-    lines = source.numbered() if table is None else table.lines()
-    items, problems = items_of(lines, source.at, Run)
-    problems += [] if table is None else table.problems
+class Row(NamedTuple):
+    """A run as its line has it."""
+
+    line: int
+    run: Run
+    at: float | None
+    """When it was asked, in seconds."""
+    content: bytes | None
+    """The hash of all that the line says, where a time stamp or an id says that it is this one run and no other."""
+
+
+class Read(NamedTuple):
+    """What one part of a file holds."""
+
+    rows: list[Row]
+    problems: list[Problem]
+    headers: int = 0
+    """How many times the header of a table was repeated."""
+
+
+def pass_of(source: Source) -> Pass:
+    """The reading of a JSONL or CSV file."""
+    one = of_lines(source, partial(_read, source), Read, partial(_check, source))
+    return one._replace(whole=is_table(source))
+
+
+def _check(source: Source, read: Read) -> None:
+    _timed_of(source, [read], None)
+
+
+def _read(source: Source, part: int, parts: int) -> Read:
+    if not is_table(source):
+        items, problems = items_of(source.numbered(part, parts), source.at, Run)
+        return Read([_row(item) for item in items], problems)
+    if part:
+        return Read([], [])
+    table = _Table(source)
+    items, problems = items_of(table.lines(), source.at, Run)
+    return Read([_row(item) for item in items], problems + table.problems, table.headers)
+
+
+def _row(item: Item) -> Row:
+    alone = item.value.get("ts") or item.value.get("run_id")  # without either, two runs may well be alike
+    data = msgspec.json.encode(item.value, order="deterministic") if alone else b""
+    return Row(item.line, item.record, _moment(item.value.get("ts")), sha256(data).digest() if alone else None)
+
+
+def read_runs(source: Source, parts: Sequence[Read] | None = None, damage: Damage = None) -> FileRuns:
+    """Every run of a file, out of its parts; `damage` changes or drops a run."""
+    read = [_read(source, 0, 1)] if parts is None else parts
+    found = _timed_of(source, read, damage)
+    if not found.records:
+        raise data_error("RW-F04", "expected runs, got none", where=source.given)
+    return found
+
+
+def _timed_of(source: Source, parts: Sequence[Read], damage: Damage) -> FileRuns:
+    """The runs with exact numbers; raises what is wrong with them."""
+    problems = [problem for part in parts for problem in part.problems]
     timed: list[Timed] = []
     knobs: dict[str, tuple[dict[str, Any], int]] = {}
     seen: set[bytes] = set()
     repeated = 0
-    for item in items:
-        key = msgspec.json.encode(item.value, order="deterministic")
-        if key in seen and (item.value.get("ts") or item.value.get("run_id")):
-            repeated += 1  # without time stamp and id, two runs may well be alike
-            continue
-        seen.add(key)
-        run = item.record if damage is None else damage(item.record)
+    for row in (row for part in parts for row in part.rows):
+        if row.content is not None:
+            if row.content in seen:
+                repeated += 1
+                continue
+            seen.add(row.content)
+        run = row.run if damage is None else damage(row.run)
         if run is not None:
-            timed += [
-                one._replace(at=_moment(item.value.get("ts")))
-                for one in _timed(run, item.line, source, problems, knobs)
-            ]
+            timed += [one._replace(at=row.at) for one in _timed(run, row.line, source, problems, knobs)]
     _stop(problems, source)
-    if not items:
-        raise data_error("RW-F04", "expected runs, got none", where=source.given)
-    return FileRuns(timed, len(items), repeated, 0 if table is None else table.headers)
+    records = sum(len(part.rows) for part in parts)
+    return FileRuns(timed, records, repeated, sum(part.headers for part in parts))
 
 
 def _stop(problems: list[Problem], source: Source) -> None:

@@ -40,15 +40,16 @@ from ragworthy.suites.latency.measure import (
     split,
     swept,
 )
-from ragworthy.suites.latency.read import read_runs
+from ragworthy.suites.latency.read import pass_of, read_runs
 from ragworthy.suites.latency.rules import ALWAYS
 from ragworthy.suites.latency.sweep import Runs, sweep, together, word_of
 from ragworthy.suites.latency.variants import variants_key, variants_table
 from ragworthy.suites.locked import METRICS as SCU_METRICS
 from ragworthy.suites.locked import locks_of
 from ragworthy.suites.opened import Opened
+from ragworthy.suites.parts import Reading
 from ragworthy.suites.protocol import Suite
-from ragworthy.suites.request import Progress, Request
+from ragworthy.suites.request import Request
 from ragworthy.suites.slices import fields_of
 
 RESERVED = ("load", "length")
@@ -68,11 +69,12 @@ class Latency(Suite):
     rows_are_questions = False  # they are questions under a load
     reference_note = "profile reference: percentiles are cut to whole milliseconds, and the frontier is the strict one"
 
-    def read(self, opened: Opened, request: Request, progress: Progress | None) -> Evidence:
+    def reading(self, opened: Opened, request: Request) -> Reading:
         """Every run in its cell, every cell with its values, and the configuration that is judged by them."""
         locks = locks_of(request)
         job = job_of(opened, request, locks, self.depths(request) or (DEFAULT_K,), self.slice_fields(request))
-        runs = read_runs(opened["trace"], request.damage)
+        parts = yield [pass_of(opened["trace"])]
+        runs = read_runs(opened["trace"], parts[0], request.damage)
         judged = any(
             gate.metric.startswith("answers.") and not (gate.optional or gate.kept) for gate in self.gates(request)
         )
@@ -85,8 +87,6 @@ class Latency(Suite):
         asked = fitting(self.gates(request), job.known)
         own = swept(request, asked, names_of(request), job, found)
         counts = counts_of(job, runs, own)
-        if progress is not None:
-            progress(opened["trace"].size, opened["trace"].size)
         return Evidence(
             cases=cases_of(job, own),
             records={"gold": len(job.questions), "trace": runs.records, **job.records},

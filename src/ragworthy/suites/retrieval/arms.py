@@ -13,19 +13,19 @@ from ragworthy.load.lock import Lock
 from ragworthy.metrics.facts.convergence import Arm
 from ragworthy.metrics.facts.redirects import Redirects, Table, recut
 from ragworthy.metrics.facts.wanted import Group, Moves, Place, Rules, Section
-from ragworthy.records import RetrievalGold, RetrievalTrace
 from ragworthy.report.show import lost_ids, plural
 from ragworthy.suites.id_clashes import id_clashes
 from ragworthy.suites.opened import Listed, Opened
-from ragworthy.suites.reading import Flaws, reader
+from ragworthy.suites.reading import Flaws
 from ragworthy.suites.refusing import by_rule_of
 from ragworthy.suites.request import Request
 from ragworthy.suites.retrieval import distances
 from ragworthy.suites.retrieval.beside import Renamed, beside_live
 from ragworthy.suites.retrieval.cuts import cannot_compare, cut_otherwise
 from ragworthy.suites.retrieval.fit import Fit, fit_of
+from ragworthy.suites.retrieval.passes import Asked
 from ragworthy.suites.retrieval.probes import with_probes
-from ragworthy.suites.retrieval.read import Job, read_arm, read_gold
+from ragworthy.suites.retrieval.read import Gathered, arm_of
 from ragworthy.text import fold, trim_fold
 
 LOST = "RW-G13"
@@ -162,19 +162,17 @@ def frozen_on(lock: Lock | None) -> str | None:
     return found if isinstance(found, str) else None
 
 
-def read_arms(opened: Opened, request: Request, sides: Sides, fields: tuple[str, ...]) -> Arms:
+def read_arms(
+    opened: Opened, request: Request, sides: Sides, asked: Mapping[str, Asked], parts: Sequence[Sequence[Gathered]]
+) -> Arms:
     """Both arms with their distances, or what is wrong with the files."""
-    flaws = Flaws()
-    job = _job(opened, request, sides.shadow, fields)
-    wanted = read_gold(job, flaws)
-    arm = read_arm(job, wanted, "trace", reader(opened["trace"], RetrievalTrace), flaws)
-    live = None
-    if "live" in opened.sources and not flaws.count:
-        job = _job(opened, request, sides.live, fields)._replace(damage=None)
-        live = read_arm(job, read_gold(job, flaws), "live", reader(opened["live"], RetrievalTrace), flaws)
-    flaws.stop(opened.sources)
-    if not wanted:
+    for side, some in zip(asked.values(), parts, strict=True):
+        flaws = [side.flaws, *(part.flaws for part in some)]
+        Flaws([each for some in flaws for each in some.some], sum(some.count for some in flaws)).stop(opened.sources)
+    if not asked["trace"].wanted:
         raise data_error("RW-G05", "expected gold records, got none", where=opened["gold"].given)
+    arm, *others = (arm_of(side.job, side.wanted, some) for side, some in zip(asked.values(), parts, strict=True))
+    live = others[0] if others else None
     for role, one in (("trace", arm), ("live", live)):
         if one is not None and one.traces and not _has_results(one):
             from ragworthy.load.bare import stop_if_bare
@@ -203,23 +201,6 @@ def _corpora(sides: Sides) -> list[Corpus]:
 
 def _has_results(arm: Arm) -> bool:
     return any(reading.names for one in arm.asked for reading in one.runs.values())
-
-
-def _job(opened: Opened, request: Request, side: Side, fields: tuple[str, ...]) -> Job:
-    corpus = side.corpus
-    own = corpus if side.its_own else None
-    return Job(
-        gold=reader(opened["gold"], RetrievalGold),
-        rules=side.rules,
-        slice_fields=fields,
-        tokens=partial(corpus.tokens, subtree=side.rules.subtree) if corpus else lambda section: 0,
-        known=own.places if own else None,
-        index_hash=corpus.index_hash if corpus else None,
-        limits=own.lengths if own else None,
-        canonical=own.canonical if own else None,
-        allow_gold_errors=request.allow_gold_errors,
-        damage=request.damage,
-    )
 
 
 def _newest(moves: Moves | None, name: str) -> str:

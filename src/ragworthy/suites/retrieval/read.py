@@ -125,6 +125,7 @@ class Gathered:
         self.unnamed = False
         """Whether a run has distances and does not name their model."""
         self.traces = self.replaced = self.left_out = 0
+        self.flaws = Flaws()
 
     def add(self, later: "Gathered") -> None:
         """Add what later traces show: the last record of a run counts."""
@@ -142,24 +143,15 @@ class Gathered:
         self.traces += later.traces
         self.replaced += later.replaced
         self.left_out += later.left_out
+        self.flaws.count += later.flaws.count
+        self.flaws.some += later.flaws.some
 
 
-def read_arm(job: Job, wanted: list[Wanted], role: str, traces: Reader, flaws: Flaws) -> Arm:
-    """Every trace of one file, joined with its question; the last record of a run counts."""
-    by_id = {one.qid: one for one in wanted}
-    decoder = traces.decoder()
+def arm_of(job: Job, wanted: list[Wanted], parts: Iterable[Gathered]) -> Arm:
+    """Every trace of one file, joined with its question, from what its parts show."""
     whole = Gathered()
-    for block in traces.blocks(0, 1):
-        records: list[RetrievalTrace] = decoder.records(block)
-        part = gather(job, by_id, records, whole.hashes)
-        if part.troubles or part.firsts:
-            offsets = traces.offsets(block)
-            part.found.hashes = {name: offsets[nth] for name, nth in part.firsts.items()}
-            for nth, trouble in part.troubles.items():
-                flaws.add(role, offsets[nth], *trouble)
-        whole.add(part.found)
-    for fault in decoder.faults:
-        flaws.add(role, *fault)
+    for part in parts:
+        whole.add(part)
     return with_better(_arm(wanted, whole), job.rules.ks)
 
 

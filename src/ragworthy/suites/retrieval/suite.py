@@ -25,13 +25,16 @@ from ragworthy.suites.examine import Seen
 from ragworthy.suites.kept import counted, rows_of
 from ragworthy.suites.made import Beside, provenance, said_by
 from ragworthy.suites.opened import Opened
+from ragworthy.suites.parts import Reading
 from ragworthy.suites.protocol import Suite
-from ragworthy.suites.request import Progress, Request
+from ragworthy.suites.request import Request
 from ragworthy.suites.retrieval import DECLARED, TREC, advice, compared, contract, distances, shadow
 from ragworthy.suites.retrieval.arms import Arms, Side, invalid, open_sides, read_arms, read_elsewhere, why_moot
+from ragworthy.suites.retrieval.asked import asked_of
 from ragworthy.suites.retrieval.cases import case_of, counts_of, established, incomplete, offender_of
 from ragworthy.suites.retrieval.cuts import moot, moot_live
 from ragworthy.suites.retrieval.numbers import BYTES, completed, types_of
+from ragworthy.suites.retrieval.passes import pass_of
 from ragworthy.suites.retrieval.probes import has_distances
 from ragworthy.suites.retrieval.reranked import lists_of
 from ragworthy.suites.retrieval.rules import ALWAYS, reported
@@ -61,11 +64,13 @@ class Retrieval(Suite):
 
         return RANKS
 
-    def read(self, opened: Opened, request: Request, progress: Progress | None) -> Evidence:
+    def reading(self, opened: Opened, request: Request) -> Reading:
         """Every gold question with its runs; those of the index in use beside them."""
         ks = self.depths(request)
         sides = open_sides(opened, request, ks)
-        arms = read_arms(opened, request, sides, self.slice_fields(request))
+        asked = asked_of(opened, request, sides, self.slice_fields(request))
+        parts = yield [pass_of(one, opened[role], opened.sources) for role, one in asked.items()]
+        arms = read_arms(opened, request, sides, asked, parts)
         arm, counts = arms.arm, counts_of(arms.arm)
         live = {"live": arms.live.arm.traces} if arms.live is not None else {}
         corpora = {role: len(corpus.places) for role, corpus in sides.corpora.items()}
@@ -313,7 +318,7 @@ def _offsets_apart(arm: Arm, request: Request) -> list[str]:
 
 def _made_live(opened: Opened, request: Request) -> dict[str, Any]:
     """How the traces of the index in use were made."""
-    return provenance(said_by([opened["live"]], request.jobs), Beside(corpus=request.get("live_corpus")))
+    return provenance(said_by([opened["live"]], request.jobs, request.parts), Beside(corpus=request.get("live_corpus")))
 
 
 def _cases(arm: Arm, side: Side, ks: Sequence[int]) -> list[Case]:

@@ -3,9 +3,10 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
+from functools import partial
 from typing import Any, NamedTuple
 
-from ragworthy.errors import DataError
+from ragworthy.errors import DataError, Problem
 from ragworthy.index.blocks import load_corpus
 from ragworthy.load.decode import Item, read_items
 from ragworthy.load.gold import name_of
@@ -19,6 +20,7 @@ from ragworthy.suites.answers.bound import Bindings, bound_to, is_whole
 from ragworthy.suites.evidence import Case, Fate, share_of
 from ragworthy.suites.locked import Locks
 from ragworthy.suites.opened import Opened
+from ragworthy.suites.parts import Pass, of_lines
 from ragworthy.suites.reading import nameless, stranger
 from ragworthy.suites.refusing import by_rule_of
 from ragworthy.suites.request import Request
@@ -43,18 +45,40 @@ class Asked(NamedTuple):
     varied: frozenset[Variation]
 
 
-def read_runs(request: Request, source: Source, known: set[str]) -> list[Run]:
-    """Every run, in the order of the file; raises what is wrong with them, runs of other questions too."""
-    items, problems = read_items(source, Run)
+class Read(NamedTuple):
+    """What one part of a file holds."""
+
+    runs: list[Run]
+    problems: list[Problem]
+    """What is wrong with them; runs of other questions too."""
+
+    def stop(self) -> None:
+        """Raise what is wrong."""
+        if self.problems:
+            raise DataError(self.problems)
+
+
+def pass_of(source: Source, known: set[str]) -> Pass:
+    """The reading of the runs of some questions."""
+    return of_lines(source, partial(_read, source, known), Read, Read.stop)
+
+
+def _read(source: Source, known: set[str], part: int, parts: int) -> Read:
+    items, problems = read_items(source, Run, part, parts)
     for item in items:
         where, qid = source.at(item.line), item.record.name
         if not qid:
             problems.append(nameless(where))
         elif qid not in known:
             problems.append(stranger(qid, where))
-    if problems:
-        raise DataError(problems)
-    runs = [item.record for item in items]
+    return Read([item.record for item in items], problems)
+
+
+def read_runs(request: Request, source: Source, parts: Sequence[Read]) -> list[Run]:
+    """Every run, in the order of the file; raises what is wrong with them."""
+    for part in parts:
+        part.stop()
+    runs = [run for part in parts for run in part.runs]
     if not any(run.answer_json is not None for run in runs):
         from ragworthy.load.bare import stop_if_bare
 

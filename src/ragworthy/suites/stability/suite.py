@@ -24,8 +24,9 @@ from ragworthy.suites.damage import Damage
 from ragworthy.suites.evidence import Bound, Case, Evidence, Extra, Fate, Found, Offender
 from ragworthy.suites.locked import locks_of
 from ragworthy.suites.opened import Opened
+from ragworthy.suites.parts import Reading
 from ragworthy.suites.protocol import Suite
-from ragworthy.suites.request import Progress, Request
+from ragworthy.suites.request import Request
 from ragworthy.suites.stability import DECLARED
 from ragworthy.suites.stability.advice import SHOWN, lines, steps, warnings
 from ragworthy.suites.stability.read import (
@@ -36,6 +37,7 @@ from ragworthy.suites.stability.read import (
     design_of,
     distinct,
     known_of,
+    pass_of,
     read_runs,
     telling,
 )
@@ -61,19 +63,18 @@ class Stability(Suite):
     columns = (Column("broken", "json"), Column("runs", "int"), Column("noops", "int"))
     always = ALWAYS
 
-    def read(self, opened: Opened, request: Request, progress: Progress | None) -> Evidence:
+    def reading(self, opened: Opened, request: Request) -> Reading:
         """Every gold question with its runs."""
         gold, runs = opened["gold"], opened["trace"]
         locks = locks_of(request)
         known, records = known_of(opened, request, locks)
         bind = None if known.bound is None else known.bound.bind
         items = read_gold(gold, known.rules, allow_errors=request.allow_gold_errors, bind=bind)
-        read = read_runs(request, runs, {name_of(item.record) for item in items})
+        parts = yield [pass_of(runs, {name_of(item.record) for item in items})]
+        read = read_runs(request, runs, parts[0])
         limits = dict(one.split("=", 1) for one in request.settings.limits)
         asked = ask([item.record for item in items], read, known, limits)
         counts = counts_of(asked, read)
-        if progress is not None:
-            progress(runs.size, runs.size)
         return Evidence(
             cases=[case_of(one, item, self.slice_fields(request)) for one, item in zip(asked, items, strict=True)],
             records={"gold": len(items), "trace": len(read), **records},

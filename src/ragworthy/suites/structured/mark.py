@@ -7,7 +7,6 @@ import hashlib
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
 from typing import Any, NamedTuple
 
 import msgspec
@@ -22,7 +21,7 @@ from ragworthy.names import HARMLESS
 from ragworthy.records import Ints, StructuredGold, StructuredOutput
 from ragworthy.rows import MOST
 from ragworthy.suites.clusters import Topic
-from ragworthy.suites.fork import answer, workers
+from ragworthy.suites.parts import Tell
 from ragworthy.suites.reading import NAMELESS, Flaws, Reader, Table
 from ragworthy.suites.slices import slicer, values_of
 from ragworthy.suites.structured import ALSO, MADE
@@ -42,7 +41,6 @@ class Job(NamedTuple):
     definition: Definition
     reference: bool = False
     repair: bool = False
-    parts: int = 1
     slice_fields: tuple[str, ...] = ()
     allow_gold_errors: bool = False
     damage: Damage | None = None
@@ -207,8 +205,8 @@ class Gathered(NamedTuple):
     """The questions that have an output in this part."""
     numbers: Ints
     """Which record of the part counts for each of them."""
-    items: list[Any]
-    """What each of them is worth; packed on the way from one process to another."""
+    items: list[Scored]
+    """What each of them is worth."""
     noted: list[Noted]
     orphans: "Counter[str]"
     table: Table
@@ -217,7 +215,7 @@ class Gathered(NamedTuple):
     flaws: Flaws
 
 
-def gather(job: Job, questions: Questions, part: int, tell: Callable[[int], None] | None = None) -> Gathered:
+def gather(job: Job, questions: Questions, part: int, parts: int, tell: Tell) -> Gathered:
     """Read one part of the outputs and score it."""
     last: dict[int, Last] = {}
     kept = Unpacker()
@@ -226,7 +224,7 @@ def gather(job: Job, questions: Questions, part: int, tell: Callable[[int], None
     known: dict[Said, Said] = {}
     read = replaced = 0
     decoder = job.outputs.decoder()
-    for block in job.outputs.blocks(part, job.parts):
+    for block in job.outputs.blocks(part, parts):
         table.enter(block, read)
         records: list[StructuredOutput] = decoder.records(block)
         _nameless(job, block, records, flaws)
@@ -279,41 +277,14 @@ def _nameless(job: Job, block: Any, records: list[StructuredOutput], flaws: Flaw
                 flaws.add("trace", offset, "RW-T01", "id", NAMELESS)
 
 
-def mark(job: Job, questions: Questions, flaws: Flaws, tell: Callable[[int], None] | None = None) -> Marked:
-    """Read every output and score it; the last one of a question counts."""
-    parts = _in_processes(job, questions, tell) if job.parts > 1 else None
-    if parts is None:  # also where something is wrong: then the problems come in the order of the file
-        job = job._replace(parts=1)
-        parts = [gather(job, questions, 0, tell)]
+def marked_of(job: Job, questions: Questions, flaws: Flaws, parts: Sequence[Gathered]) -> Marked:
+    """Every question with what its output is worth, from what the parts hold; the last output of a question counts."""
     for part in parts:
         flaws.count += part.flaws.count
         flaws.some += part.flaws.some
     marked = _merged(job, questions, parts)
     questions.expected.clear()  # the largest thing in memory, and only marking needs it
     return marked
-
-
-def _in_processes(job: Job, questions: Questions, tell: Callable[[int], None] | None) -> list[Gathered] | None:
-    """Every part in a process of its own; None where something is wrong with the files or with a process."""
-    try:
-        with workers(partial(_work, job, questions, tell is not None), job.parts) as pipes:
-            parts = [_unpacked(answer(pipe, "gathered", tell)) for pipe in pipes]
-    except (EOFError, BrokenPipeError):
-        return None
-    return None if any(part.flaws.count for part in parts) else parts
-
-
-def _work(job: Job, questions: Questions, report: bool, part: int, pipe: Any) -> None:
-    told = (lambda size: pipe.send(("progress", size))) if report else None
-    found = gather(job, questions, part, told)
-    pipe.send(("gathered", found._replace(items=[pack(item) for item in found.items])))
-
-
-def _unpacked(part: Gathered) -> Gathered:
-    unpack = Unpacker()
-    for nth, packed in enumerate(part.items):  # in place: nothing stands in memory twice
-        part.items[nth] = unpack(packed)
-    return part
 
 
 def _merged(job: Job, questions: Questions, parts: Sequence[Gathered]) -> Marked:

@@ -12,10 +12,9 @@ from ragworthy.metrics.kinds import COUNTS
 from ragworthy.names import HARMLESS, Cause, Failure, Stage
 from ragworthy.records import StructuredGold, StructuredOutput
 from ragworthy.suites.evidence import Case, Fate
-from ragworthy.suites.fork import processes
 from ragworthy.suites.opened import Opened
-from ragworthy.suites.reading import Flaws, reader, told
-from ragworthy.suites.request import Progress, Request
+from ragworthy.suites.reading import Flaws, reader
+from ragworthy.suites.request import Request
 from ragworthy.suites.slices import MOST_SLICES, Slice, fields_of
 from ragworthy.suites.structured import mark
 from ragworthy.suites.structured.mark import Job, Marked
@@ -81,21 +80,33 @@ def job_of(opened: Opened, request: Request) -> Job:
         definition=definition,
         reference=settings.profile == "reference",
         repair=settings.repair,
-        parts=processes(request.jobs, outputs.size, outputs.splits),
         slice_fields=tuple(dict.fromkeys((*definition.strata, *fields_of(request)))),
         allow_gold_errors=request.allow_gold_errors,
         damage=request.damage,
     )
 
 
-def mark_all(job: Job, opened: Opened, progress: Progress | None) -> Marked:
-    """Every question with what its output is worth; raises what is wrong with the files."""
-    gold, outputs, flaws = opened["gold"], opened["trace"], Flaws()
+class Asked(NamedTuple):
+    """The questions, before outputs are read, and what is wrong with them."""
+
+    questions: mark.Questions
+    flaws: Flaws
+
+
+def asked_of(job: Job, opened: Opened) -> Asked:
+    """Every question; raises that there are none."""
+    flaws = Flaws()
     questions = mark.read_questions(job, flaws)
     if not flaws.count and not questions.names:
-        raise data_error("RW-G05", "expected questions, got none", where=gold.given)
-    marked = mark.mark(job, questions, flaws, told(progress, outputs.size))
-    flaws.stop(opened.sources)
+        raise data_error("RW-G05", "expected questions, got none", where=opened["gold"].given)
+    return Asked(questions, flaws)
+
+
+def mark_all(job: Job, opened: Opened, asked: Asked, parts: Sequence[mark.Gathered]) -> Marked:
+    """Every question with what its output is worth; raises what is wrong with the files."""
+    outputs = opened["trace"]
+    marked = mark.marked_of(job, asked.questions, asked.flaws, parts)
+    asked.flaws.stop(opened.sources)
     if 0 < marked.gaps["raw"] == marked.meta.outputs:
         message = "expected a string, got nothing in every output"
         raise data_error("RW-T02", message, where=outputs.given, field="raw")

@@ -28,14 +28,17 @@ from ragworthy.suites.evidence import Case, Evidence, Extra, Found, Offender, Ro
 from ragworthy.suites.examine import Seen, usual
 from ragworthy.suites.fork import without_gc
 from ragworthy.suites.opened import Opened
+from ragworthy.suites.parts import Reading
 from ragworthy.suites.protocol import Suite
-from ragworthy.suites.request import Progress, Request
+from ragworthy.suites.request import Request
 from ragworthy.suites.structured import DECLARED, WHOLE, provenance
 from ragworthy.suites.structured.advice import counts_line, fail_counts, lines, steps, warnings
 from ragworthy.suites.structured.mark import again
+from ragworthy.suites.structured.passes import pass_of
 from ragworthy.suites.structured.read import (
     Columns,
     Graded,
+    asked_of,
     cases_of,
     check_profile,
     counts_of,
@@ -84,11 +87,13 @@ class Structured(Suite):
         """There are many answers, and nothing of them goes in circles."""
         return without_gc()
 
-    def read(self, opened: Opened, request: Request, progress: Progress | None) -> Evidence:
+    def reading(self, opened: Opened, request: Request) -> Reading:
         """Every question with what its output is worth."""
         job = job_of(opened, request)
         made = provenance.read(request.get("provenance"), request.get("prompt"))
-        marked = mark_all(job, opened, progress)
+        asked = asked_of(job, opened)
+        parts = yield [pass_of(job, asked.questions, opened["trace"], asked.flaws, opened.sources)]
+        marked = mark_all(job, opened, asked, parts[0])
         whole = request.get(WHOLE, opened["gold"])
         of_subset = whole is not opened["gold"]
         told = provenance.told(made, opened, marked, job.definition, request)

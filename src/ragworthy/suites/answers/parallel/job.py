@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
+from ragworthy.metrics.facts import answers as f
 from ragworthy.metrics.facts.answers import Rules
 from ragworthy.records import Gold, Ints, Trace
 from ragworthy.suites.reading import Flaw, Reader, Table
@@ -153,3 +154,22 @@ def spoiled(facts: Callable[[Gold, Trace], int], damage: Damage) -> Callable[[Go
         return 0 if damaged is None else facts(gold, damaged)
 
     return flags_of
+
+
+class Wrong(NamedTuple):
+    """What is wrong with a gold item, by its number in the block."""
+
+    nth: int
+    code: str
+    field: str
+    message: str
+
+
+def lint_flaws(flags: list[int]) -> list[Wrong]:
+    """What no answer could get right, by the flags of gold items."""
+    return [
+        Wrong(nth, code, field, message)
+        for nth, one in enumerate(flags)
+        for bit, (code, field, message) in f.LINT.items()
+        if one & bit
+    ]

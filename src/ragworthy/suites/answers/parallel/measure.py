@@ -39,13 +39,13 @@ def measure(
     shard = Shard(job, 0)
     joined = shard.join(progress)
     tables = [joined.table]
-    partial = digest(shard, shard.settle([], tables), tables, keep_rows=_keeps(job, [joined]))
-    return _merge([partial], [joined.strays], job.most_offenders)
+    partial = digest(shard, shard.settle([], tables), tables, keep_rows=keeps(job, joined.questions))
+    return merge([partial], [joined.strays], job.most_offenders)
 
 
-def _keeps(job: Job, joined: list[Joined]) -> bool:
+def keeps(job: Job, questions: int) -> bool:
     """Whether flags are kept question by question: where they are wanted, and where there are few enough."""
-    return job.keep_rows or sum(one.questions for one in joined) <= job.up_to
+    return job.keep_rows or questions <= job.up_to
 
 
 def _worker(job: Job, report: bool, part: int, pipe: Any) -> None:
@@ -79,8 +79,16 @@ def _in_step(job: Job, pipes: list[Any], progress: Callable[[int], None] | None)
     joined: list[Joined] = [_answer(pipe, "joined", progress) for pipe in pipes]
     strays, tables = [one.strays for one in joined], [one.table for one in joined]
     distinct = _rise([one.span for one in joined])
+    keep_rows = keeps(job, sum(one.questions for one in joined))
     for part, pipe in enumerate(pipes):
-        pipe.send(([one for one in strays if one.part != part], tables, distinct, _keeps(job, joined)))
+        pipe.send(
+            (
+                [one for one in strays if one.part != part],
+                tables,
+                distinct,
+                keep_rows,
+            )
+        )
     repeated = not distinct and _in_two([_answer(pipe, "hashes", None) for pipe in pipes])
     partials: list[Partial] = [_answer(pipe, "settled", None) for pipe in pipes]
     if repeated or any(partial.flaw_count for partial in partials):
@@ -89,7 +97,7 @@ def _in_step(job: Job, pipes: list[Any], progress: Callable[[int], None] | None)
         if sum(one.placed for one in joined) < partials[0].traces:
             return None  # some belong to no question; one process finds out which
         partials[1:] = [partial._replace(traces=0) for partial in partials[1:]]
-    return _merge(partials, strays, job.most_offenders)
+    return merge(partials, strays, job.most_offenders)
 
 
 def _answer(pipe: Any, wanted: str, progress: Callable[[int], None] | None) -> Any:
@@ -128,7 +136,7 @@ def _orphans(strays: list[Strays], partials: list[Partial]) -> tuple[int, list[s
     return count, sorted(names)[:ORPHANS_SHOWN]
 
 
-def _merge(partials: list[Partial], strays: list[Strays], most: int) -> Measured:
+def merge(partials: list[Partial], strays: list[Strays], most: int) -> Measured:
     tally: Tally = Counter()
     examples: dict[int, list[Example]] = {}
     flags: Ints = array("Q")

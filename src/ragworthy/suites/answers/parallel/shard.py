@@ -12,9 +12,9 @@ again is read once more from its file, by block and number, which is rare and ke
 """
 
 from array import array
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from operator import attrgetter, lt, or_
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -22,7 +22,7 @@ from ragworthy.errors import MOST_PROBLEMS
 from ragworthy.load.gold import wrong_id
 from ragworthy.metrics.facts import answers as f
 from ragworthy.records import Gold, Ints, Trace
-from ragworthy.suites.answers.parallel.job import Job, Joined, Strays, spoiled
+from ragworthy.suites.answers.parallel.job import Job, Joined, Strays, Wrong, lint_flaws, spoiled
 from ragworthy.suites.fork import without_gc
 from ragworthy.suites.reading import NAMELESS, Flaw, Table
 from ragworthy.suites.slices import slicer
@@ -43,15 +43,6 @@ class OutOfOrderError(Exception):
     """The traces come in another order than the gold set, so that most belong to another part."""
 
 
-class Wrong(NamedTuple):
-    """What is wrong with a gold item, by its number in the block."""
-
-    nth: int
-    code: str
-    field: str
-    message: str
-
-
 class Shard:
     """One part, in two steps: `join`, then `settle` with what other parts could not place."""
 
@@ -68,6 +59,8 @@ class Shard:
         self.compared: dict[int, Compared] = {}
         """What was found of each question with a reference, by its row."""
         self._held: References | None = None
+        self._of: Ints = array("q")
+        """In which part the trace of each row stands, where parts were read apart; empty where all are of this one."""
         self.slices: list[tuple[str, ...]] = []
         self.gold_table = Table()
         self.trace_table = Table()
@@ -179,7 +172,7 @@ class Shard:
             if sliced is not None:
                 self.slices += sliced(block.data) if not self.flaw_count else [()] * len(records)
             if not job.allow_gold_errors and any([one & _LINT_MASK for one in flags]):
-                self._gold_flaws(block, _lint_flaws(flags), full)
+                self._gold_flaws(block, lint_flaws(flags), full)
             yield True
 
     def _trace_blocks(self) -> Iterator[tuple[list[Trace], int, int]]:
@@ -278,6 +271,20 @@ class Shard:
         self._strays.update((qid, number) for qid, (number, _) in self._waiting.items())
         self._waiting.clear()
 
+    # parts that were read apart
+
+    def read_gold(self) -> None:
+        """Read the gold set alone."""
+        self._read_all(self._gold_blocks())
+        self._of = array("q", [self.part]) * len(self.qids)
+
+    def take(self, part: int, rows: Sequence[int], flags: Sequence[int], numbers: Sequence[int]) -> None:
+        """Take in what a later part shows of some questions."""
+        for row, all_of, number in zip(rows, flags, numbers, strict=True):
+            self.replaced += self.taken[row] >= 0
+            self.flags[row], self.taken[row], self._of[row] = all_of, number, part
+            self.items[row] = None
+
     # step two
 
     def settle(self, others: list[Strays], tables: list[Table]) -> dict[int, bytearray]:
@@ -314,7 +321,8 @@ class Shard:
 
     def place_of(self, row: int) -> tuple[int, int]:
         """Part and number of the trace that counts for a row; the number is -1 where there is none."""
-        return self.origin.get(row) or (self.part, self.taken[row])
+        of = self._of[row] if self._of else self.part
+        return self.origin.get(row) or (of, self.taken[row])
 
     def _score_again(self, part: int, rows: dict[int, int], table: Table) -> None:
         """Score the questions whose last trace was not the one scored in step one."""
@@ -384,12 +392,3 @@ class Shard:
             self.flaws["trace"].append(
                 Flaw("trace", place, "RW-T02", field, "expected a string, got an object or a list")
             )
-
-
-def _lint_flaws(flags: list[int]) -> list[Wrong]:
-    return [
-        Wrong(nth, code, field, message)
-        for nth, one in enumerate(flags)
-        for bit, (code, field, message) in f.LINT.items()
-        if one & bit
-    ]

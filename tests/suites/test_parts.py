@@ -1,0 +1,382 @@
+"""One process, several, and parts that were read apart and merged: every suite gives the same bytes."""
+
+import gzip
+import json
+import os
+import random
+import shutil
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+import cases as c
+from conftest import Done, Row, run_cli, write_jsonl
+from places import DATA
+from ragworthy.names import VERSION
+from ragworthy.suites import fork, parts
+
+FLAGS = {
+    "answers": ("--gold", "--trace"),
+    "retrieval": ("--gold", "--trace"),
+    "structured": ("--questions", "--outputs"),
+    "stability": ("--gold", "--runs"),
+    "latency": ("--gold", "--runs"),
+}
+"""Every suite that reads in parts."""
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def several(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small files are read by several processes, too."""
+    monkeypatch.setattr(fork, "SMALL", 1)
+
+
+def rows_in(path: str) -> list[Row]:
+    return [json.loads(line) for line in Path(path).read_text().splitlines()]
+
+
+def messy(suite: str, size: int = 40) -> tuple[list[str], c.Case]:
+    """The command for a case with questions that nothing was recorded for, repeated records and records of no question,
+    in another order than the gold set.
+    """
+    case = c.SUITES[suite](Path(), size)
+    path, rnd = case.files[case.runs], random.Random(size)
+    rows = [row for row in rows_in(path) if row[case.qid] not in ("q3", "q17")]
+    if suite in ("stability", "latency"):  # runs of other questions are an error there
+        rows += [row | {"warmup": True} for row in rnd.sample(rows, 3)]
+        rows += [row | {"run_id": "again", "ts": 5} for row in (rows[0], rows[0])]
+    else:
+        changed = [json.loads(json.dumps(row).replace("q1", "q2")) | {case.qid: row[case.qid]} for row in rows]
+        rows += rnd.sample(changed, 9)
+        rows += [row | {case.qid: f"zz{nth % 2}"} for nth, row in enumerate(rnd.sample(rows, 5))]
+    rnd.shuffle(rows)
+    write_jsonl(Path(path), rows)
+    gold, runs = FLAGS[suite]
+    command = ["score", suite, gold, case.files[case.gold or ""], runs, path, "--slice", "topic"]
+    if "definition" in case.files:
+        command += ["--definition", case.files["definition"]]
+    return command, case
+
+
+def scored(command: list[str], name: str, *more: str) -> tuple[Done, bytes, bytes]:
+    """The report and its rows."""
+    done = run_cli(*command, *more, "-o", f"{name}.json", "--rows", f"{name}.jsonl", "-q")
+    assert done.err == "", done
+    return done, Path(f"{name}.json").read_bytes(), Path(f"{name}.jsonl").read_bytes()
+
+
+def apart(command: list[str], of: int) -> list[str]:
+    """Every part, by hand."""
+    names = [f"part{nth}.json" for nth in range(1, of + 1)]
+    for nth, name in enumerate(names, start=1):
+        done = run_cli(*command, "--shard", f"{nth}/{of}", "-o", name)
+        size = Path(name).stat().st_size
+        told = f"part {nth} of {of}: {name}, {size:,} bytes; next: ragworthy merge, once all are there\n"
+        assert done == (0, told, "")
+    return names
+
+
+def same_everywhere(command: list[str]) -> dict[str, Any]:
+    """The report, once it is known to be the same from one process, two, three, and from three parts."""
+    one = scored(command, "one", "--jobs", "1")
+    for jobs in ("2", "3"):
+        assert scored(command, "more", "--jobs", jobs) == one
+    names = apart(command, 3)
+    assert scored(["merge", names[2], names[0], names[1]], "merged") == one
+    report: dict[str, Any] = json.loads(one[1])
+    return report
+
+
+@pytest.mark.parametrize("suite", FLAGS)
+def test_the_bytes_are_the_same_from_processes_and_from_parts(suite: str, several: None) -> None:
+    command, _ = messy(suite)
+    report = same_everywhere(command)
+    counts = report["suites"][suite]["counts"]
+    assert counts["missing"] == 2
+    if suite not in ("stability", "latency"):
+        assert (counts["orphan_traces"], counts["duplicate_traces"] > 5) == (5, True)
+
+
+@pytest.mark.parametrize("suite", FLAGS)
+@pytest.mark.parametrize("form", ["gz", "parquet", "folder"])
+def test_packed_files_tables_and_folders_too(suite: str, form: str, several: None) -> None:
+    command, case = messy(suite)
+    path = Path(case.files[case.runs])
+    rows = rows_in(str(path))
+    given = {"gz": "logs.jsonl.gz", "parquet": "logs.parquet", "folder": "logs"}[form]
+    if form == "gz":
+        Path(given).write_bytes(gzip.compress(path.read_bytes()))
+    elif form == "parquet":
+        parquet.write_table(pa.Table.from_pylist(rows), given, row_group_size=7)
+    else:
+        Path(given).mkdir()
+        for nth in range(5):
+            write_jsonl(Path(given) / f"{nth}.jsonl", rows[nth::5])
+    same_everywhere([given if word == str(path) else word for word in command])
+
+
+def test_answers_with_references_constraints_a_corpus_and_several_runs(several: None) -> None:
+    command, case = messy("answers")
+    gold = rows_in("gold.jsonl")
+    for row in gold[::2]:
+        if row["answerable"]:
+            row["gold_reference"] = f"It is answer {row['qid']}, 5 km away."
+            row["gold_evidence"] = [f"It is answer {row['qid']}."]
+    write_jsonl(Path("gold.jsonl"), gold)
+    write_jsonl(Path("chunks.jsonl"), [{"chunk_id": f"d#{q}", "text": f"It is answer {q}."} for q in c.qids(40)])
+    traces = rows_in("traces.jsonl")
+    random.Random(1).shuffle(traces)
+    write_jsonl(Path("again.jsonl"), traces[5:])
+    more = ["--trace", "again.jsonl", "--corpus", "chunks.jsonl", "--scu-enforced", "--refusal-pack", "en"]
+    report = same_everywhere([*command, *more])
+    assert report["suites"]["answers"]["counts"]["runs"] == 2
+    assert "answers.reference_f1" in report["suites"]["answers"]["metrics"]
+    assert case.suite == "answers"
+
+
+def test_retrieval_against_the_index_in_use(several: None) -> None:
+    command, _ = messy("retrieval")
+    shutil.copy("traces.jsonl", "live.jsonl")
+    rows = rows_in("live.jsonl")
+    write_jsonl(Path("live.jsonl"), [row | {"index_hash": f"i{nth // 30}"} for nth, row in enumerate(rows)])
+    blocks = [c.BLOCKS[0] | {"chunk_id": f"S.1.p.{q}", "offsets": [n, n + 1]} for n, q in enumerate(c.qids(40))]
+    write_jsonl(Path("chunks.jsonl"), blocks)
+    same_everywhere([*command, "--live", "live.jsonl", "--corpus", "chunks.jsonl", "--delta-s-model", "ngram"])
+
+
+@pytest.mark.data
+def test_squad_is_the_same_everywhere(several: None) -> None:
+    home = DATA / "squad2" / "dev"
+    if not home.is_dir():
+        pytest.skip("SKIPPED: ../shared")
+    runs = next(iter(sorted(home.glob("*answers*traces*.jsonl")) or sorted(home.glob("*traces*.jsonl"))))
+    gold = next(iter(sorted(home.glob("*answers*gold*.jsonl")) or sorted(home.glob("gold*.jsonl"))))
+    shutil.copy(gold, "gold.jsonl")
+    shutil.copy(runs, "traces.jsonl")
+    same_everywhere(["score", "answers", "--gold", "gold.jsonl", "--trace", "traces.jsonl"])
+
+
+# what is wrong with files is said in the same words
+
+
+def broken(path: Path) -> None:
+    lines = path.read_text().splitlines()
+    lines[4] = '{"qid": "q1", '
+    lines[20] = '{"qid": 5, "id": 5}'
+    lines[30] = "[]"
+    path.write_text("\n".join(lines) + "\n")
+
+
+@pytest.mark.parametrize("suite", FLAGS)
+def test_problems_have_their_line_whoever_reads(suite: str, several: None) -> None:
+    command, case = messy(suite)
+    path = case.files[case.runs]
+    broken(Path(path))
+    one = run_cli(*command, "--jobs", "1")
+    assert one.code == 2
+    lines = [line for line in one.err.splitlines() if line.startswith(path)]
+    assert sorted({int(line.split(":")[1]) for line in lines}) == [5, 21, 31]
+    assert run_cli(*command, "--jobs", "3") == one
+    told: list[str] = []
+    for nth in (1, 2, 3):
+        done = run_cli(*command, "--shard", f"{nth}/3", "-o", f"part{nth}.json")
+        told += [line for line in done.err.splitlines() if line.startswith(path)]
+        assert Path(f"part{nth}.json").exists() == (done.code == 0)
+    assert sorted(told) == sorted(lines)
+
+
+@pytest.mark.parametrize("suite", FLAGS)
+def test_a_worker_that_is_killed_loses_nothing(suite: str, several: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    command, _ = messy(suite)
+    one = scored(command, "one", "--jobs", "1")
+    killed = Path("killed")
+    plain = fork._run
+
+    def dying(work: Callable[[int, Any], None], part: int, pipe: Any, parents: list[Any]) -> None:
+        if part == 1:
+            killed.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        plain(work, part, pipe, parents)
+
+    monkeypatch.setattr(fork, "_run", dying)
+    assert scored(command, "more", "--jobs", "3") == one
+    assert killed.exists()
+
+
+def test_a_file_that_is_cut_off_is_an_error_everywhere(several: None) -> None:
+    command, _ = messy("retrieval")
+    path = Path("traces.jsonl")
+    path.write_bytes(path.read_bytes()[:-20])
+    said = [run_cli(*command, "--jobs", jobs) for jobs in ("1", "3")]
+    assert said[0] == said[1] and said[0].code == 2 and "[RW-F09]" in said[0].err
+    assert run_cli(*command, "--shard", "3/3", "-o", "p.json").err == said[0].err
+
+
+@pytest.mark.parametrize("jobs", ["1", "3"])
+def test_a_corrupt_page_of_a_parquet_file_is_an_error(jobs: str, several: None) -> None:
+    command, _ = messy("retrieval")
+    rows = rows_in("traces.jsonl")
+    table = pa.Table.from_pylist(rows)
+    parquet.write_table(table, "logs.parquet", row_group_size=7, compression="gzip", use_dictionary=False)
+    command = ["logs.parquet" if word == "traces.jsonl" else word for word in command]
+    data = bytearray(Path("logs.parquet").read_bytes())
+    place = len(data) // 2
+    data[place : place + 400] = b"\xff" * 400
+    Path("logs.parquet").write_bytes(bytes(data))
+    done = run_cli(*command, "--jobs", jobs)
+    assert (done.code, done.err.split(":")[0], "[RW-F13]" in done.err) == (2, "logs.parquet", True)
+
+
+# parts that cannot be merged
+
+
+def merge(*names: str) -> tuple[int, str]:
+    done = run_cli("merge", *names, "-o", "merged.json", "-q")
+    assert not Path("merged.json").exists()
+    return done.code, done.err.splitlines()[0]
+
+
+def test_a_part_is_missing_or_there_twice() -> None:
+    one, two, three = apart(messy("answers")[0], 3)
+    assert merge(one, three) == (2, "expected all 3 parts, got 2: 2 missing [RW-S03]")
+    shutil.copy(one, "copy.json")
+    assert merge(one, two, three, "copy.json") == (
+        2, "copy.json: expected every part once, got part 1 of 3 twice: part1.json too [RW-S03]",
+    )  # fmt: skip
+
+
+def change(name: str, **more: Any) -> str:
+    body = json.loads(Path(name).read_text())
+    for place, value in more.items():
+        inner = body
+        *steps, last = place.split("__")
+        for step in steps:
+            inner = inner[int(step) if isinstance(inner, list) else step]
+        inner[int(last) if isinstance(inner, list) else last] = value
+    Path("changed.json").write_text(json.dumps(body))
+    return "changed.json"
+
+
+def test_parts_of_other_files_settings_or_versions() -> None:
+    command, _ = messy("answers")
+    one, two, three = apart(command, 3)
+    assert run_cli(*command, "--k", "3", "--shard", "2/3", "-o", "other.json").code == 0
+    assert merge(one, "other.json", three) == (
+        2, "other.json: made.request.settings.ks[0]: expected what part1.json was made from (5), got 3 [RW-S02]",
+    )  # fmt: skip
+    old = change(two, made__version="0.1.0")
+    said = f"changed.json: made.version: expected a part of version {VERSION}, got one of 0.1.0 [RW-S02]"
+    assert merge(one, old, three) == (2, said)
+    assert run_cli(*command, "--shard", "2/4", "-o", "other.json").code == 0
+    assert merge(one, "other.json", three) == (
+        2, "other.json: made.of: expected what part1.json was made from (3), got 4 [RW-S02]",
+    )  # fmt: skip
+    write_jsonl(Path("traces.jsonl"), rows_in("traces.jsonl")[1:])
+    assert run_cli(*command, "--shard", "2/3", "-o", "other.json").code == 0
+    code, said = merge(one, "other.json", three)
+    assert code == 2 and said.startswith(
+        "other.json: made.inputs[trace].sha256: expected what part1.json was made from"
+    )
+    code, said = merge(one, two, three)
+    assert code == 2 and said.startswith(
+        "expected the inputs that parts were made from, got trace: traces.jsonl changed"
+    )
+    assert said.endswith("[RW-S04]")
+    Path("traces.jsonl").unlink()
+    code, said = merge(one, two, three)
+    assert code == 2 and "traces.jsonl" in said and said.endswith("[RW-S04]")
+
+
+WRONG: dict[str, tuple[Callable[[str], str], str]] = {
+    "another file": (lambda _: "gold.jsonl", "gold.jsonl: expected a part, got:"),
+    "an array": (lambda _: write("[]"), "changed.json: expected a part, got:"),
+    "a schema": (
+        lambda n: change(n, made__schema="x/1"),
+        'changed.json: made.schema: expected "ragworthy.part/1", got',
+    ),
+    "a number": (lambda n: change(n, nth=9), "changed.json: nth: expected a number from 1 to 3, got 9 [RW-S01]"),
+    "a type": (lambda n: change(n, read__trace=[1]), "changed.json: read.trace"),
+    "a row": (lambda n: change(n, read__trace__0=far(n)), "part1.json: expected what parts of one score give"),
+    "nothing": (
+        lambda n: change(n, read={}),
+        "changed.json: read.trace: expected a part, got: expected array, got null",
+    ),
+}
+
+
+def far(name: str) -> list[int]:
+    """Places in the gold set that are beyond its end."""
+    return [10_000 + row for row in json.loads(Path(name).read_text())["read"]["trace"][0]]
+
+
+def write(text: str) -> str:
+    Path("changed.json").write_text(text)
+    return "changed.json"
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_files_that_are_no_parts(name: str) -> None:
+    one, two, three = apart(messy("answers")[0], 3)
+    make, said = WRONG[name]
+    code, told = merge(one, make(two), three)
+    assert code == 2 and told.startswith(said) and "[RW-S01]" in told
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (["--shard", "x", "-o", "p.json"], "--shard: expected I/N, e.g. 1/3, got x"),
+        (["--shard", "0/3", "-o", "p.json"], "--shard: expected I from 1 to N, and N up to 10,000, got 0/3"),
+        (["--shard", "4/3", "-o", "p.json"], "--shard: expected I from 1 to N, and N up to 10,000, got 4/3"),
+        (["--shard", "1/3"], "--shard: expected one -o FILE.json besides it, for the part"),
+        (["--shard", "1/3", "-o", "p.md"], "--shard: expected one -o FILE.json besides it, for the part"),
+        (["--shard", "1/3", "-o", "p.json", "--rows", "r.jsonl"],
+         "--rows: expected nothing besides -o FILE.json for a part: 'merge' writes the rest"),
+        (["--shard", "1/3", "-o", "p.json", "--profile", "reference"],
+         "--profile: expected the default for a part, got reference"),
+        (["--shard", "1/3", "-o", "traces.jsonl.json", "-o", "p.json"],
+         "--shard: expected one -o FILE.json besides it, for the part"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_cut(more: list[str], said: str) -> None:
+    done = run_cli(*messy("answers")[0], *more)
+    assert (done.code, done.err.splitlines()[0]) == (2, f"{said} [RW-U01]")
+    assert not list(Path().glob("p.*"))
+
+
+def test_a_suite_that_reads_whole_cannot_be_cut() -> None:
+    c.pairs(Path())
+    done = run_cli("score", "agreement", "--pairs", "pairs.jsonl", "--shard", "1/2", "-o", "p.json")
+    said = "agreement: expected a suite whose files can be cut into parts, got one that reads whole [RW-U01]"
+    assert (done.code, done.err.splitlines()[0]) == (2, said)
+
+
+def test_merged_from_another_folder_with_a_receipt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The inputs are found where they stand beside the parts, and what is merged verifies like any other score."""
+    names = apart(messy("structured")[0], 2)
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.chdir(elsewhere)
+    done = run_cli("merge", *(f"../{name}" for name in names), "--receipt", "r.json", "--bundle", "b.zip", "-q")
+    assert (done.code, done.err) == (4, "")
+    assert run_cli("verify", "r.json").code == 0
+    assert run_cli("verify", "b.zip").code == 0
+
+
+def test_small_files_start_no_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    def never(*_: object) -> None:
+        raise RuntimeError
+
+    monkeypatch.setattr(parts, "workers", never)
+    command, _ = messy("retrieval")
+    assert run_cli(*command, "-q").code == 4
