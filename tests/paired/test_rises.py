@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from ragworthy.paired.rises import Runs, between, rise, seldom
 
 
-@settings(deadline=None, max_examples=60)
-@given(st.lists(st.integers(-6, 6), min_size=1, max_size=10))
+@settings(deadline=None, max_examples=40)
+@given(st.lists(st.integers(-6, 6), min_size=1, max_size=18))
 def test_the_tail_is_that_of_all_signs(moved: list[int]) -> None:
     sizes = [abs(one) for one in moved if one]
     seen = sum(moved)
@@ -22,6 +22,22 @@ def test_the_tail_is_that_of_all_signs(moved: list[int]) -> None:
 
 def every(many: int) -> list[tuple[int, ...]]:
     return list(itertools.product((1, -1), repeat=many))
+
+
+def test_large_and_odd_numbers_take_neither_time_nor_memory() -> None:
+    """Sums that are too large to go through: all signs for few of them, else the normal distribution."""
+    assert seldom(np.array([10**9 + 7, 10**9 + 9, 10**9 + 33, -1])) == 2 / 16
+    draw = np.random.default_rng(3)
+    moved = draw.integers(10**6, 2 * 10**6, 60) * np.where(np.arange(60) < 35, 1, -1)
+    signs = draw.choice([-1, 1], (20_000, 60)) @ np.abs(moved)
+    assert seldom(moved) == pytest.approx(float((signs >= moved.sum()).mean()), abs=0.012)
+
+
+def test_runs_of_many_different_numbers_are_weighed() -> None:
+    old = [[float(100 + nth)] * (nth % 23 + 1) for nth in range(60)]
+    new = [[2.0 * (100 + nth)] * (nth % 19 + 1) for nth in range(60)]
+    found = rise(Runs(old, new, [str(nth) for nth in range(60)]), 90, 153.1, 0.05, share=True)
+    assert found is not None and 1 <= found / 153.1 < 1.3
 
 
 def test_many_are_as_good_as_normal() -> None:

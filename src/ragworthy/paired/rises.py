@@ -20,8 +20,12 @@ STEPS = 1000
 """A rise is looked for in thousandths of the percentile before."""
 FARTHEST = 1000 * STEPS
 """No rise is looked for beyond a thousand times that."""
-SUMMED = 200
-"""Up to so many changed clusters every sum is gone through; those of more are as good as normal."""
+SUMMED, LARGEST = 200, 100_000
+"""Up to so many changed clusters every sum is gone through, where no sum is larger; else they are taken as normal."""
+FEW = 14
+"""Up to so many clusters all signs are gone through, whatever the sums."""
+FINEST = 10**6
+"""Runs of a question weigh no finer shares than this, however different their numbers are."""
 
 
 class Runs(NamedTuple):
@@ -64,7 +68,7 @@ def between(runs: Runs, percent: int, before: float, level: float) -> Interval |
     >>> times = [[float(n)] for n in range(1, 201)]
     >>> found = between(Runs(times, [[n + 50] for [n] in times], [str(nth) for nth in range(200)]), 95, 190.05, 0.95)
     >>> [round(one) for one in found]
-    [43, 56]
+    [45, 55]
     """
     if not before:
         return None
@@ -94,7 +98,7 @@ def _moved(runs: Runs, percent: int) -> "Callable[[float, float], NDArray[np.int
     """How many more of the largest values each cluster has in the new run, when that is divided and made smaller."""
     import numpy as np
 
-    scale = math.lcm(*{len(some) for some in (*runs.old, *runs.new)})
+    scale = min(math.lcm(*{len(some) for some in (*runs.old, *runs.new)}), FINEST)
     places = {name: nth for nth, name in enumerate(dict.fromkeys(runs.clusters))}
     sides = []
     for side in (runs.old, runs.new):
@@ -131,10 +135,15 @@ def seldom(moved: "NDArray[np.int64]") -> float:
     if seen <= 0:
         return 1.0
     step = int(np.gcd.reduce(sizes))
-    if len(sizes) > SUMMED:
-        return 0.5 * math.erfc((seen - step) / math.sqrt(2 * float((sizes**2).sum())))
     sizes, seen = sizes // step, seen // step
     total = int(sizes.sum())
+    if len(sizes) <= FEW:
+        sums = np.zeros(1, np.int64)
+        for size in sizes:
+            sums = np.concatenate((sums + size, sums - size))
+        return float((sums >= seen).mean())
+    if len(sizes) > SUMMED or total > LARGEST:
+        return 0.5 * math.erfc((seen - 1) / math.sqrt(2 * float((sizes.astype(np.float64) ** 2).sum())))
     ways = np.zeros(total + 1)  # by the sum of those that are positive
     ways[0] = 1.0
     for size in sizes.tolist():
