@@ -56,14 +56,14 @@ WORDS = {
 
 
 def metrics_page() -> str:
-    """Every metric, from what stands above its function."""
+    """Every metric, from what is above its function."""
     found = all_metrics().values()
     lines = [
         MADE,
         "# Metrics",
         "",
         "Every metric of every suite. A metric's id is its address: `answers.precision` is the function",
-        "`precision` in `metrics/answers.py`. `ragworthy explain METRIC` prints the same with the line it stands on.",
+        "`precision` in `metrics/answers.py`. `ragworthy explain METRIC` prints the same with the line it is on.",
         "",
         "*Shipped* means: there is a trace, and it does not refuse. A number without cases is undefined, never 0 and",
         "never 1. How many words become one number:",
@@ -211,7 +211,7 @@ def codes_page() -> str:
         "```",
         "",
         "A code keeps its meaning for ever. Errors end with exit code 2: nothing was scored. Up to 20 problems are",
-        "shown at once. Warnings stand in the report and change no exit code. `ragworthy explain CODE` prints a line",
+        "shown at once. Warnings are in the report and change no exit code. `ragworthy explain CODE` prints a line",
         "of this page.",
     ]
     letters = list(dict.fromkeys(code[3] for code in CATALOGUE))

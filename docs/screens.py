@@ -15,7 +15,7 @@ WIDTHS = {"wide": (1280, 1000), "narrow": (400, 860)}
 
 
 def made(folder: Path) -> Path:
-    """The page of the bundled run with a defect, held against the one before it."""
+    """The page of the bundled run with a defect, compared with the one before it."""
     with contextlib.chdir(folder), contextlib.redirect_stdout(sys.stderr):
         main(["demo", "--out", "demo"])
         with contextlib.chdir("demo"):

@@ -61,7 +61,7 @@ def smaller(path: Path) -> None:
 
 
 def main(folder: Path) -> None:
-    """Every picture anew."""
+    """Every picture again."""
     chromium = shutil.which("chromium")
     missing = sorted({shot.report for shot in SHOTS if not (folder / shot.report).is_file()})
     if chromium is None or missing:

@@ -27,7 +27,7 @@ class Text(NamedTuple):
 
 
 def parsed(svg: str) -> ElementTree.Element:
-    """The chart; what is no XML raises."""
+    """The chart; what is not XML raises."""
     return ElementTree.fromstring(svg)
 
 
@@ -74,7 +74,7 @@ def corners(root: ElementTree.Element) -> Iterator[tuple[float, float]]:
 
 
 def sound(svg: str) -> ElementTree.Element:
-    """A chart as it has to be: everything inside of it, no text over another, and words for those who do not see it."""
+    """A chart as it has to be: everything inside it, no text over another, and words for those who do not see it."""
     root = parsed(svg)
     width, height = (float(one) for one in root.attrib["viewBox"].split()[2:])
     outside = [at for at in corners(root) if not (-0.6 <= at[0] <= width + 0.6 and -0.6 <= at[1] <= height + 0.6)]

@@ -27,7 +27,7 @@ REQUIREMENT = "ragworthy @ git+https://git.example.com/ragworthy.git@COMMIT"
 TIMED = {"opentelemetry": re.compile(r"(?<=^- trace `traces.jsonl`: 30 records, sha256 `)\w{64}", re.M)}
 """Examples whose traces hold clock times: their hash in the report is another one each time."""
 LEFT = shutil.ignore_patterns("__pycache__", ".pytest_cache", "runs", "eval", "*.pyc", ".venv*")
-"""What a folder collects when somebody tries it; it is no part of the example."""
+"""What a folder collects when somebody tries it; it is not part of the example."""
 
 
 class Step(NamedTuple):

@@ -42,7 +42,7 @@ def answer(folder: Path, wrong: Collection[int] = (), *, run: str = "") -> None:
 
 
 def failed(folder: Path, errors: Collection[int], wrong: Collection[int] = ()) -> None:
-    """The same with errors in the place of some answers."""
+    """The same with errors instead of some answers."""
     answer(folder, wrong)
     lines = [json.loads(line) for line in (folder / "traces.jsonl").read_text().splitlines()]
     asked = [{"qid": one["qid"], "error": "timeout"} if nth in errors else one for nth, one in enumerate(lines)]

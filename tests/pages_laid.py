@@ -42,7 +42,7 @@ WORDS = "The reading room keeps every printed map of the harbour, and members ma
 
 
 def lay(folder: Path, count: int = 40, *, evil: str = "", length: int = 1) -> Path:
-    """A policy over so many questions; `evil` stands behind every text, and texts are `length` sentences long."""
+    """A policy over so many questions; `evil` is behind every text, and texts are `length` sentences long."""
     gold, chunks = [], []
     for nth in range(count):
         answerable = nth % 4 != 3

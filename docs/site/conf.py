@@ -27,13 +27,16 @@ html_theme = "furo"
 html_title = f"Ragworthy {VERSION}"
 html_show_sourcelink = False
 html_copy_source = False
+html_show_search_summary = False  # from disk a browser lets no page read another one
 html_last_updated_fmt = None  # the same pages give the same site
 html_favicon = None
-# Lines of TOML with `…`, and consoles with output, are no input of a lexer: shown plain, not a warning.
+# Lines of TOML with `…`, and consoles with output, are not an input of a lexer: shown plain, not a warning.
 suppress_warnings = ["misc.highlighting_failure"]
 
 _FENCED = re.compile(r"(^```.*?^```$)", re.M | re.S)
 _LINK = re.compile(r"(?<!!)\[([^\]]+)\]\((?!https?:)([^)#\s]+)(?:#[^)\s]*)?\)")
+_BROKEN = re.compile(r"(?<=[\u3000-\u9fff\uff00-\uffef])\n(?=[\u3000-\u9fff\uff00-\uffef])")
+"""A line end inside a Chinese text: a browser would show a blank there."""
 _START = '<!doctype html><meta charset="utf-8"><title>Ragworthy</title><meta http-equiv="refresh" content="0; url={0}">'
 
 
@@ -51,7 +54,7 @@ def _named(app: Sphinx, page: str, source: list[str]) -> None:
         return f"`{name}` in the repository" if found[1] == name else f"{found[1]} (`{name}` in the repository)"
 
     parts = _FENCED.split(source[0])
-    source[0] = "".join(part if part.startswith("```") else _LINK.sub(link, part) for part in parts)
+    source[0] = "".join(part if part.startswith("```") else _BROKEN.sub("", _LINK.sub(link, part)) for part in parts)
 
 
 def _front(app: Sphinx, error: Exception | None) -> None:

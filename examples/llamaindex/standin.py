@@ -37,7 +37,7 @@ class StandIn(CustomLLM):
 
     def complete(self, prompt, formatted=False, **kwargs):
         sources, _, question = prompt.rpartition("Query: ")
-        sources = sources.rpartition("Below are several numbered sources")[2]  # what stands before it is an example
+        sources = sources.rpartition("Below are several numbered sources")[2]  # what is before it is an example
         texts = re.split(r"(?m)^Source \d+:\n", sources)[1:]
         return CompletionResponse(text=said(question.partition("\n")[0], texts))
 

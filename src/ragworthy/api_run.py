@@ -98,7 +98,7 @@ class Ran:
         return api.score(suite, gold=self._gold, **{_RUNS.get(suite, "traces"): made}, **given)
 
     def gate(self, policy: str | Path | None = None, **given: Any) -> Result:
-        """Judge the traces by a policy, in the place of those that it names; keywords are those of `ragworthy.gate`."""
+        """Judge the traces by a policy, instead of those that it names; keywords are those of `ragworthy.gate`."""
         made: Any = self.out / self._made if self.out is not None else self.traces
         return api.gate_of(policy, [api.Fresh(self.summary["gold"]["sha256"], made, self.chunks)], **given)
 

@@ -34,7 +34,7 @@ CHANCE = 0.05
 """How often a bound on one side may miss."""
 PLAIN = ("count", "sum")
 """Kinds that are added up and not divided by anything."""
-NO_NUMBER = "the rows hold something that is no number"
+NO_NUMBER = "the rows hold something that is not a number"
 TOO_FEW_LARGEST = "too few questions are among the largest values of both runs"
 ALONE = ("tail", "spread")
 """Kinds of which one question alone says nothing."""

@@ -1,7 +1,7 @@
 """Files on disk: the one place that opens inputs and the one that writes outputs.
 
 What is opened must be a regular file, and is remembered until the command ends. What is written appears whole or not
-at all, never in the place of something that was read, and never in the place of a device or a pipe.
+at all, never instead of something that was read, and never instead of a device or a pipe.
 """
 
 import errno
@@ -45,7 +45,7 @@ class Read:
         return self._hashes.get(os.path.realpath(path))
 
     def forget(self, path: Path) -> None:
-        """What is at a path was written anew: the hash of what was read there is that of an earlier file."""
+        """What is at a path was rewritten: the hash of what was read there is that of an earlier file."""
         self._hashes.pop(os.path.realpath(path), None)
 
     def check_free(self, path: Path, status: os.stat_result) -> None:
@@ -241,7 +241,7 @@ def write_with(path: Path, write: Callable[[Path], None], *, renews: bool = Fals
     try:
         status = check_writable(path, renews=renews)
         streams = status is not None and not stat.S_ISREG(status.st_mode)
-        # For a device the bytes are made elsewhere: nothing of ours is to stand in /dev, even for a moment.
+        # For a device the bytes are made elsewhere: nothing of ours is to be in /dev, even for a moment.
         target = Path(os.path.realpath(path))
         folder = Path(tempfile.gettempdir()) if streams else target.parent
         folder.mkdir(parents=True, exist_ok=True)

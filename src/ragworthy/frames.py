@@ -14,7 +14,7 @@ Table = dict[str, list[Any]]
 
 
 def rows(records: Iterable[Mapping[str, Any]]) -> Table:
-    """One row a question. Maps become columns: `metrics.answers.precision`, `undefined.…`, `facts.answered`."""
+    """One row per question. Maps become columns: `metrics.answers.precision`, `undefined.…`, `facts.answered`."""
     table = _table(map(_flat, records))
     return {name: table[name] for name in sorted(table, key=place)}
 
@@ -25,7 +25,7 @@ def gates(report: Mapping[str, Any]) -> Table:
 
 
 def metrics(report: Mapping[str, Any]) -> Table:
-    """One row a metric."""
+    """One row per metric."""
     keys = ("value", "num", "den", "n", "low", "high", "undefined")
     return _table(
         {"suite": suite, "metric": name, **{key: metric.get(key) for key in keys}}

@@ -320,7 +320,7 @@ def _without_errors(gate: Gate, value: Value, tested: Tested) -> tuple[Outcome, 
 
 
 def _hold(gate: Gate, value: Value) -> tuple[Outcome, str]:
-    """A number against its threshold; under `interval` its interval, which a count needs not: it is no estimate."""
+    """A number against its threshold; under `interval` its interval, which a count needs not: it is not an estimate."""
     number, limit, interval = value.exact or Fraction(0), Fraction(gate.threshold), value.interval
     if gate.evidence == INTERVAL and value.den is not None:
         if interval is None:
@@ -355,7 +355,7 @@ def decides(one: Judged) -> bool:
 def verdict(judged: list[Judged], invalid: list[str]) -> Verdict:
     """The one verdict: INVALID before NO-SHIP before INCONCLUSIVE before SHIP.
 
-    `invalid` lists why the evidence cannot carry a verdict, apart from gates that were not measured. At least one gate
+    `invalid` lists why the evidence is not valid, apart from gates that were not measured. At least one gate
     must have been measured on something that decides, or whatever was answered would ship. Where nobody asked for a
     gate, nothing was judged.
 

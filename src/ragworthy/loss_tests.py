@@ -55,7 +55,7 @@ def weigh(found: Mapping[Key, Difference], proving: Proving) -> dict[Key, Tested
 
 
 def _unweighed(one: Difference) -> str:
-    """Why the questions that changed are no tosses of a coin; empty where they are."""
+    """Why the questions that changed are not tosses of a coin; empty where they are."""
     if one.flips is None:
         return "its words are not yes or no, or several questions of one cluster changed"
     return "" if one.flips.plain else "some questions are a case of one run only"
@@ -64,7 +64,7 @@ def _unweighed(one: Difference) -> str:
 def _by_swaps(found: Mapping[tuple[Key, bool], Difference], proving: Proving) -> dict[tuple[Key, bool], Tested]:
     """Every difference with its p-value, alone and in the family.
 
-    Those in which nothing changed cannot be called proven, whatever chance does: they are no part of the family.
+    Those in which nothing changed cannot be called proven, whatever chance does: they are not part of the family.
     """
     moved = {key: one for key, one in found.items() if any(one.column.values())}
     tested = {key: _tested(one, proving) for key, one in found.items()}

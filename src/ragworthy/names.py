@@ -75,8 +75,8 @@ class Verdict(StrEnum):
         raise TypeError('a verdict is neither true nor false: compare it, as in verdict == "SHIP"')
 
     def __contains__(self, part: object) -> bool:
-        """Refused: "SHIP" stands in NO-SHIP, too."""
-        raise TypeError('nothing is looked for inside of a verdict: compare it, as in verdict == "SHIP"')
+        """Refused: "SHIP" is in NO-SHIP, too."""
+        raise TypeError('nothing is looked for inside a verdict: compare it, as in verdict == "SHIP"')
 
 
 class Outcome(StrEnum):

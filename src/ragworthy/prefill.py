@@ -72,7 +72,7 @@ def suite_for(given: Mapping[str, Path], named: str | None) -> str:
 
 
 def policy_for(given: Mapping[str, Path], folder: Path, *, suite: str | None = None) -> Prefilled:
-    """A policy for these files, to stand in this folder."""
+    """A policy for these files, to be in this folder."""
     declared = SUITES[suite_for(given, suite)]
     there = _inputs(declared, given)
     there |= _beside(declared, there)

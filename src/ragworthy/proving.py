@@ -53,7 +53,7 @@ class Tested(NamedTuple):
     """Why there is no bound."""
     only_old: tuple[str, ...] = ()
     only_new: tuple[str, ...] = ()
-    """Questions of one run only, which are no part of the test."""
+    """Questions of one run only, which are not part of the test."""
     evalue: float | None = None
     """How many times likelier what changed is under a loss than by chance, for all gates that were tested so."""
     unweighed: str = ""
@@ -72,7 +72,7 @@ class Tested(NamedTuple):
     rough: bool = False
     """Whether the bound is by the delta method, which takes many changes to hold."""
     errored: int = 0
-    """How many questions are no part of it because an error in one of the runs left it without a word."""
+    """How many questions are not part of it because an error in one of the runs left it without a word."""
     regrouped: int = 0
     """How many questions stand or fall with others in one of the runs than in the other."""
     counted: str = "changed"

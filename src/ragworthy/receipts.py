@@ -39,7 +39,7 @@ from ragworthy.text import described
 def make(
     run: flow.Run, requests: Sequence[flow.Request], root: Path, moved: Mapping[str, str] = MappingProxyType({})
 ) -> bytes:
-    """The receipt of a run; paths in it are relative to `root`, the folder it will stand in. `moved` has the paths of
+    """The receipt of a run; paths in it are relative to `root`, the folder it will be in. `moved` has the paths of
     those inputs, by role, that stood elsewhere when the receipt was made first.
     """
     options, named = options_of(requests), files(requests)
@@ -333,7 +333,7 @@ class Compared(NamedTuple):
     said: str | None
     from_command_line: bool
     own: bool
-    """Whether it stands where the policy's own does."""
+    """Whether it is where the policy's own does."""
 
 
 def _compared(given: receipt.Receipt, found: Placed) -> Compared | None:

@@ -250,7 +250,7 @@ class StructuredOutput(msgspec.Struct, frozen=True, gc=False):
 class Run(msgspec.Struct, frozen=True, gc=False):
     """One answer in an experiment: to which question, in which variation, under which load, and how long it took.
 
-    Times are milliseconds. They may stand in `stage_ms` or in fields of their own, under either name of a stage.
+    Times are milliseconds. They may be in `stage_ms` or in fields of their own, under either name of a stage.
     """
 
     qid: str | None = None

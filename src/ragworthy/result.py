@@ -71,7 +71,7 @@ class Result:
         return [one for body in self.report["suites"].values() for one in body["can_show"]]
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """One row a question, in gold order."""
+        """One row per question, in gold order."""
         return self._run.rows()
 
     @property

@@ -1,9 +1,9 @@
 """The rows of a run as a baseline keeps them: what every metric says of every question, in columns, with a hash.
 
 A report holds them, so that a later run can be compared with it question by question. A column with few different
-values is written as those values and one character a question:
+values is written as those values and one character per question:
 
-    "answers.precision": {"values": ["0", "1"], "codes": "11-01"}      a dash: the question is no case of the metric
+    "answers.precision": {"values": ["0", "1"], "codes": "11-01"}      a dash: the question is not counted
 """
 
 import hashlib
@@ -28,7 +28,7 @@ _NONE = "-"
 
 Number = bool | int | float | Fraction
 Word = Number | tuple[Number, Number] | None
-"""What a metric says of one question: a number, a part of a whole, or None where it is no case of the metric."""
+"""What a metric says of one question: a number, a part of a whole, or None where it does not count for the metric."""
 GOOD = "good"
 """The second half of the name of the metric that can be read off labels."""
 GOOD_RUNS = "good runs"
@@ -37,7 +37,7 @@ it."""
 GONE = ("ERROR", "MISSING")
 """Labels of questions that were not answered."""
 RUNS = "runs:"
-"""Stands in `own` before the metrics whose column it is, each id after a blank: what they say of every single run."""
+"""Is in `own` before the metrics whose column it is, each id after a blank: what they say of every single run."""
 
 
 class Rows(NamedTuple):
@@ -80,14 +80,14 @@ class Pairs(NamedTuple):
     old: Rows
     new: Rows
     both: tuple[tuple[int, int], ...]
-    """Where each of them stands in both runs, in the order of the new one."""
+    """Where each of them is in both runs, in the order of the new one."""
     only_old: tuple[str, ...]
     only_new: tuple[str, ...]
     regrouped: int = 0
     """How many questions stand or fall with others in the one run than in the other."""
 
     def of(self, members: Collection[int]) -> "Pairs":
-        """Those that stand at some places of the new run."""
+        """Those that are at some places of the new run."""
         return self._replace(both=tuple(one for one in self.both if one[1] in members))
 
 

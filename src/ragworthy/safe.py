@@ -102,7 +102,7 @@ class Markdown(str):
 
 _SPECIAL = r"""
     [\\*\[\]{}\#@$~^]                  # emphasis, links, footnotes, mentions, issues, math, labels
-    | (?<![^\W_])_ | _(?![^\W_])       # emphasis: inside of a word an underscore is just that
+    | (?<![^\W_])_ | _(?![^\W_])       # emphasis: inside a word an underscore is just that
     | // | (?i:www\.)                  # addresses
     | [^\W_]\.[^\W\d_]{2}              # host names, which some viewers link, and with them file names and metric ids
     | :\S*: | :[\w+-]+(?!\S)           # emoji, with a colon of ours behind it too
@@ -122,7 +122,7 @@ _SIGNS = str.maketrans({"|": r"\|", "`": "&#96;", "<": "&lt;", ">": "&gt;", "#":
 
 
 def markdown(text: str) -> Markdown:
-    r"""Text on one line that is read as text wherever it stands in Markdown; what is Markdown already stays.
+    r"""Text on one line that is read as text wherever it is in Markdown; what is Markdown already stays.
 
     >>> print(markdown("ask @ann about p1#2 or <b>a|b</b>"))
     ask `@ann` about `p1#2` or &lt;b&gt;a\|b&lt;/b&gt;

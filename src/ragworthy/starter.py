@@ -1,4 +1,4 @@
-"""What `init` and `demo` lay down: a policy, gold and traces to start from, taken from the bundled example."""
+"""What `init` and `demo` write: a policy, gold and traces to start from, taken from the bundled example."""
 
 import json
 from importlib import resources
@@ -83,7 +83,7 @@ why = "no question may lead to a different place in every wording"
 RETIRED = "R053"
 """The question of the bundled retrieval set whose section the new documents no longer have."""
 TINY = 12
-"""How many questions `init` lays down."""
+"""How many questions `init` writes."""
 
 
 class Laid(NamedTuple):
@@ -100,7 +100,7 @@ def example(name: str) -> str:
 
 
 def init(folder: Path) -> Laid:
-    """Lay down a policy, a tiny gold set and traces; never overwrites."""
+    """Write a policy, a tiny gold set and traces; never overwrites."""
     traces_at = "runs/latest/traces.jsonl"
     laid = Laid(folder / "ragworthy.toml", folder / "gold/answers.jsonl", [folder / traces_at])
     gold, traces = _tiny()
@@ -142,7 +142,7 @@ def check_demo(folder: Path) -> None:
 
 
 def demo(folder: Path) -> Laid:
-    """Lay down the whole bundled example: its gold set, both recorded runs and a policy for each."""
+    """Write the whole bundled example: its gold set, both recorded runs and a policy for each."""
     runs = ("candidate", "regressed")
     files = {folder / "gold.jsonl": example("gold.jsonl"), folder / "chunks.jsonl": example("chunks.jsonl")}
     for run in runs:
@@ -166,7 +166,7 @@ class Shadow(NamedTuple):
 
 
 def shadow(folder: Path) -> Shadow:
-    """Lay down both versions of the bundled documents, the retrieval questions and a policy."""
+    """Write both versions of the bundled documents, the retrieval questions and a policy."""
     root = resources.files("ragworthy") / "examples"
     for name in ("corpus", "corpus_next"):
         for document in (root / name).iterdir():
@@ -187,7 +187,7 @@ def shadow(folder: Path) -> Shadow:
 
 
 def adapter(folder: Path, kind: str) -> tuple[Path, str]:
-    """Lay down a stub that connects a pipeline; tells where it stands, and the target to run."""
+    """Write a stub that connects a pipeline; tells where it stands, and the target to run."""
     path = folder / "rag_target.py"
     write_new({path: (resources.files("ragworthy") / "stubs" / f"{kind}.txt").read_text(encoding="utf-8")})
     return path, f"cmd:python {path}" if kind == "command" else f"{path}:answer"

@@ -51,7 +51,7 @@ def fold(text: str) -> str:
 
 
 def trim_fold(text: str) -> str:
-    """`fold` of the text without blanks around it (Unicode blanks too).
+    """`fold` of the text without spaces around it (Unicode spaces too).
 
     >>> trim_fold("\u3000 NOT in Context\u00a0")
     'not in context'
@@ -130,7 +130,7 @@ def looks_like_refusal(folded: str) -> bool:
 
 
 def squeeze(text: str) -> str:
-    """The text without blanks around it, every run of blanks inside as one.
+    """The text without spaces around it, every run of spaces inside as one.
 
     >>> squeeze("\u3000a \\n b ")
     'a b'
@@ -139,7 +139,7 @@ def squeeze(text: str) -> str:
 
 
 def unspaced(text: str) -> str:
-    """The text without any blanks.
+    """The text without any spaces.
 
     >>> unspaced(" a\u3000b c")
     'abc'
@@ -213,7 +213,7 @@ def visible(text: str) -> str:
 
 
 def sound(text: str) -> str:
-    """A text as it can be written: what is no character, such as half a surrogate pair, as an escape.
+    """A text as it can be written: what is not a character, such as half a surrogate pair, as an escape.
 
     >>> sound("\\ud800 bad")
     '\\\\ud800 bad'

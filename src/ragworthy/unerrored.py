@@ -47,7 +47,7 @@ def beside_errors(found: Difference, gate: g.Gate, metric: Metric, pairs: Pairs)
 
 
 def _said(rows: Rows, name: str) -> Sequence[Sequence[Any]]:
-    """What a metric says of each question, of every run where that is known; nothing of one that is no case."""
+    """What a metric says of each question, of every run where that is known; nothing of one that is not a case."""
     if name in rows.words or any(name in column.split(" ") for column in rows.own):
         return rows.of_runs(name)
     return [() if word is None else (word,) for word in words_of(rows, name) or (None,) * len(rows.qids)]

@@ -40,7 +40,7 @@ class TextNode:
 
 
 class NodeWithScore:
-    """LlamaIndex raises where a node that is no text is asked for its text."""
+    """LlamaIndex raises where a node that is not text is asked for its text."""
 
     def __init__(self, node: TextNode, score: float) -> None:
         self.node, self.score = node, score

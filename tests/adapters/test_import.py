@@ -172,10 +172,10 @@ def test_a_question_that_comes_again_with_its_answer_is_said(lab: Path) -> None:
     Path("t.csv").write_text("qid,question,answer\nA,How long?,45 days\nB,How long?,46 days\nC,How long?,45 days\n")
     done = run_cli("import", "csv", "t.csv", "--gold-out", "g.jsonl")
     assert "in 3 = written 3 + skipped 0\n" in done.out
-    told = "note: 1 of 3 stand there again, the same question with the same answer (for example A, C)\n"
+    told = "note: 1 of 3 are there again, the same question with the same answer (for example A, C)\n"
     assert told in done.out
     Path("t.csv").write_text("qid,question,answer\nA,How long?,45 days\nB,How long?,46 days\n")
-    assert "stand there again" not in run_cli("import", "csv", "t.csv", "--gold-out", "h.jsonl").out
+    assert "are there again" not in run_cli("import", "csv", "t.csv", "--gold-out", "h.jsonl").out
 
 
 def test_files_are_whole_when_nobody_reads_the_report(lab: Path) -> None:
@@ -304,7 +304,7 @@ def test_a_json_list_of_citations_in_an_answer_stands_before_one_in_brackets(
 
 @pytest.mark.parametrize("found", [{"id": "S.1.p.Bk001", "score": 0.9}, "S.1.p.Bk001"])
 def test_a_record_of_live_traffic_is_read_as_the_hint_says(tmp_path: Path, found: Any) -> None:
-    """What was found is an object inside of an object, and the answer only cites."""
+    """What was found is an object inside an object, and the answer only cites."""
     answer = {"citations": [{"id": "S.1.p.Bk001"}]}
     record = {"qid": "a", "question": "w?", "retrieval": {"topk": [found]}, "answer": answer}
     write_jsonl(tmp_path / "live.jsonl", [record])

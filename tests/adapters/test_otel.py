@@ -97,7 +97,7 @@ def test_without_a_retrieval_step_nothing_is_said_of_it(tmp_path: Path) -> None:
     assert trace["answer_json"] == {"claim": "45 days.", "citations": ["[2]"]}
     told = out_of(tmp_path, [pipeline()[0], pipeline()[2]])
     assert "note: in 1 of 1 traces: no retrieval step\n" in told
-    assert "note: in 1 of 1 traces: a number is cited that is no document, such as [7]; kept as a citation" in told
+    assert "note: in 1 of 1 traces: a number is cited that is not a document, such as [7]; kept as a citation" in told
 
 
 def test_the_genai_conventions(tmp_path: Path) -> None:
@@ -235,7 +235,7 @@ def test_questions_match_but_for_case_and_blanks(tmp_path: Path) -> None:
     done, found = imported("otel", otlp(tmp_path / "s.jsonl", spans), "--gold", asked, out=tmp_path / "t.jsonl")
     assert [trace["qid"] for trace in found] == ["Q1"], "the second is neither one exactly, and both but for case"
     assert "in 5 = written 1 + skipped 4\n" in done.out
-    assert f"skipped 3: its question stands under several qids in the gold set (trace {traces[1]}, " in done.out
+    assert f"skipped 3: its question is under several qids in the gold set (trace {traces[1]}, " in done.out
     assert f"skipped 1: its question is not in the gold set (trace {traces[4]})\n" in done.out
 
 
@@ -276,7 +276,7 @@ def test_spans_that_come_twice_are_read_once(tmp_path: Path) -> None:
     first, second = (otlp(tmp_path / name, spans) for name, spans in (("a", pipeline()), ("b", pipeline()[::-1])))
     done, traces = imported("otel", first, second, out=tmp_path / "t.jsonl")
     assert len(traces) == 1
-    assert "note: 3 spans stand in the files several times and were read once\n" in done.out
+    assert "note: 3 spans are in the files several times and were read once\n" in done.out
 
 
 # ids
@@ -414,7 +414,7 @@ def test_documents_that_are_missing_at_the_end(tmp_path: Path) -> None:
     assert refused(tmp_path, spans) == f'span "search": {loss} {LIMIT}'
 
 
-# ids that stand in the output only
+# ids that are in the output only
 
 
 def test_ids_of_the_output_where_the_attributes_have_none(tmp_path: Path) -> None:

@@ -257,7 +257,7 @@ def test_several_files_are_one_set() -> None:
          "t.csv: expected UTF-8, got UTF-16: add --encoding utf-16"),
         (b"Question,Answer\nx,a\0b\n", "RW-A06", "t.csv:2: expected text, got a NUL byte (UTF-16, or no CSV?)"),
         (b'Question,Answer\nA?,b\nx,"y\nz,w\n', "RW-A06",
-         "t.csv:3: expected a row of cells, got: the end of the file inside of a quoted cell"),
+         "t.csv:3: expected a row of cells, got: the end of the file inside a quoted cell"),
         (b'Question,Answer\nx,"y"z\n', "RW-A06", "t.csv:2: expected a row of cells, got: ',' expected after '\"'"),
     ],
 )  # fmt: skip

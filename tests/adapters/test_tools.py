@@ -214,7 +214,7 @@ def test_results_of_promptfoo(name: str) -> None:
     assert found.notes[:2] == ["left out: 1 × assert of type latency", "left out: 1 × assert of type javascript"]
     assert found.traces[0]["answer_json"]["claim"] == run_of(wanted[0]["qid"])["answer_json"]["claim"]
     assert [item["topic"] for item in found.gold] == ["buckets"] * 5
-    assert all("error" not in trace for trace in found.traces)  # a failed assert is no error of the pipeline
+    assert all("error" not in trace for trace in found.traces)  # a failed assert is not an error of the pipeline
 
 
 def result(**more: Any) -> dict[str, Any]:
@@ -309,7 +309,7 @@ def test_squad_by_hand() -> None:
     Path("s.json").write_text(json.dumps(article(answers=[{"text": "Charles III", "answer_start": 3}])))
     moved = rw.import_file("squad", "s.json")
     assert moved.gold[0]["gold_evidence"] == found.gold[0]["gold_evidence"]
-    assert moved.notes[0] == "1 answer does not stand where answer_start says"
+    assert moved.notes[0] == "1 answer is not where answer_start says"
     Path("s.json").write_text(json.dumps(article(answers=[], is_impossible=False)))
     done = run_cli("import", "squad", "s.json", "--gold-out", "g.jsonl")
     assert (done.code, done.err) == (2, said("RW-U01", "--gold-out: expected gold in the data, got only chunks"))
@@ -440,8 +440,8 @@ def test_squad_answers_that_stand_elsewhere_and_nowhere_are_counted_each() -> No
     Path("s.json").write_text(json.dumps(article(answers=[{"text": "Paris", "answer_start": 3}, *said_twice])))
     found = rw.import_file("squad", "s.json")
     assert found.notes[:2] == [
-        "2 answers do not stand where answer_start says",
-        "1 answer stands nowhere in the paragraph; where a question has no other, its evidence is the whole paragraph",
+        "2 answers are not where answer_start says",
+        "1 answer is nowhere in the paragraph; where a question has no other, its evidence is the whole paragraph",
     ]
     assert found.gold[0]["gold_evidence"] == ["He swore fealty to Charles III in 911."]
     Path("s.json").write_text(json.dumps(article(answers=[{"text": "Paris", "answer_start": 3}])))

@@ -143,7 +143,7 @@ def test_the_comment_of_an_earlier_push_is_edited_and_nobody_elses(tmp_path: Pat
 
 
 def _laid(project: Project) -> Any:
-    """What `init` laid down, as the damage takes it."""
+    """What `init` wrote, as the damage takes it."""
 
     class Laid(NamedTuple):
         traces: list[Path]

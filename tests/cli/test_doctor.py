@@ -72,7 +72,7 @@ def test_the_bundled_example_can_show_everything() -> None:
         "52 % of such sets would show it (at 91 %: one bad case added)",
         "  yes  answers.chr ≥ 0.75: shown by 46 cases (worth 42, as some share a document); "
         "87 % of such sets would show it (at 94 %: one bad case added)",
-        "  no   answers.under_refusal ≤ 0.05: 24 cases, needs 73 clean ones at the least",
+        "  no   answers.under_refusal ≤ 0.05: 24 cases, needs 73 clean ones at least",
         "  no   answers.over_refusal ≤ 0.10: 48 cases show it with 2 % chance, about 2,100 with 80 % "
         "(at 8.2 %: one bad case added)",
     ]

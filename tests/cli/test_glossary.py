@@ -110,8 +110,12 @@ def test_explain_shows_all_that_a_word_means(monkeypatch: pytest.MonkeyPatch) ->
         "           cited text with the gold text.\n"
         "  see      citation\n"
     )
-    assert run_cli("explain", "chr").out.startswith("answers.chr  (rate, higher is better)\n")
-    assert "\nCHR  (word)\n" in run_cli("explain", "chr").out
+    assert run_cli("explain", "chr").out.startswith("CHR  (word)\n")
+    assert "\nanswers.chr  (rate, higher is better)\n" in run_cli("explain", "chr").out
+
+
+def test_an_id_is_explained_and_nothing_that_is_called_alike() -> None:
+    assert re.findall(r"^(\S+)  \(", run_cli("explain", "answers.chr").out, re.M) == ["answers.chr"]
 
 
 @pytest.mark.parametrize(

@@ -71,7 +71,7 @@ def test_it_is_canonical_json_with_one_line_end(here: Path) -> None:
     data = RECEIPT.read_bytes()
     body = json.loads(data)
     assert data == rfc8785.dumps(body) + b"\n"
-    # The same by hand: no blanks, keys sorted, all numbers whole (so that RFC 8785's float form never matters).
+    # The same by hand: no spaces, keys sorted, all numbers whole (so that RFC 8785's float form never matters).
     numbers: list[str] = []
     json.loads(data, parse_float=lambda text: numbers.append(text))
     assert numbers == []

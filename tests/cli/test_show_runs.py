@@ -314,7 +314,7 @@ def test_a_history_that_cannot_be_read_hides_no_question(monkeypatch: pytest.Mon
 
 
 def test_of_several_runs_every_one_is_shown_and_the_worst_in_full() -> None:
-    """Right in the first run and wrong in two: that is no good question."""
+    """Right in the first run and wrong in two: that is not a good question."""
     right = {"qid": "q1", "answer_json": {"claim": "the answer to q1: 7 days", "citations": ["a#1"]}}
     gold = [{"qid": "q1", "question": "How long?", "answerable": True, "gold_claim_substr": ["7 days"],
              "gold_citations": ["a#1"]}]  # fmt: skip

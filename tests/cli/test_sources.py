@@ -159,7 +159,7 @@ LEAD = re.compile(r"\s*(?:#.*|---.*|\*\*[^*]+\*\*:?|[\w ()'-]{1,40}[:：]|Let)\s
 
 
 def bare(text: str) -> str:
-    """Text without the marks of Markdown, with single blanks."""
+    """Text without the marks of Markdown, with single spaces."""
     text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", text)
     return plain(re.sub(r"[*`\\_>]|^#+ |^\s*(?:\d+\.|\d\)|[-•]) ", " ", text, flags=re.M)).replace(" ", "")
 
@@ -174,7 +174,7 @@ def units(text: str) -> list[str]:
 
 
 def quoted(seed: str) -> list[str]:
-    """The pieces that the page quotes of a source; an ellipsis stands between two."""
+    """The pieces that the page quotes of a source; an ellipsis is between two."""
     return [bare(piece) for _, row in rows_of(seed) for piece in row["says"].split("…") if piece.strip()]
 
 

@@ -293,7 +293,7 @@ def test_mcnemars_test_is_scipys(worse: int, better: int, same: int) -> None:
 
 
 def test_few_changed_documents_are_swapped_in_all_ways_whatever_else_changed() -> None:
-    """Two documents lost something: 2 · 1/4. That a second metric changed in twenty is no reason to draw."""
+    """Two documents lost something: 2 · 1/4. That a second metric changed in twenty is not a reason to draw."""
     clusters = [f"d{nth // 2}" for nth in range(40)]
     few, many = "answers.recall@1", "answers.recall@5"
     old = {few: [True] * 40, many: [True] * 40}

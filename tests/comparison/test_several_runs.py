@@ -68,7 +68,7 @@ def test_one_run_is_put_beside_the_share_of_several() -> None:
 
 
 def shared(labels: Sequence[str], runs: int, shares: Sequence[str | None]) -> Run:
-    """Rows of suites whose label is no majority of the runs: the worst of them, or whether limits are kept."""
+    """Rows of suites whose label is not a majority of the runs: the worst of them, or whether limits are kept."""
     qids = tuple(f"q{nth}" for nth in range(len(labels)))
     causes = tuple(None if label == "OK" else "claim_wrong" for label in labels)
     own = {GOOD_RUNS: tuple(shares)} if any(shares) else {}

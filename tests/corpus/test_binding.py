@@ -11,7 +11,7 @@ HANDBOOK = [
     Chunk(chunk_id="a#1", doc_id="docs/buckets.md", section_id="1", title="Limits",
           text="A bucket holds at most **5 GB** of data. It can't be moved\u2014ever."),
     Chunk(chunk_id="a#2", doc_id="docs/buckets.md", section_id="1.2", title="Keys", attrs={"page": 2},
-          text="1. Keys are at most 64 characters long.\n2. Keys never hold blanks."),
+          text="1. Keys are at most 64 characters long.\n2. Keys never hold spaces."),
     Chunk(chunk_id="b#1", doc_id="users.md",
           text="A user may own 12 buckets, 512 GB each. Keys are rota-\nted yearly."),
 ]  # fmt: skip
@@ -29,7 +29,7 @@ def bind(
         ("A bucket holds at most **5 GB** of data.", ("a#1",), "exact"),
         ("a bucket  holds at most 5\u00a0GB of data", ("a#1",), "normalised"),
         ("It can\u2019t be moved -- ever", ("a#1",), "normalised"),
-        ("Keys are at most 64 characters long. Keys never hold blanks.", ("a#2",), "normalised"),
+        ("Keys are at most 64 characters long. Keys never hold spaces.", ("a#2",), "normalised"),
         ("keys are rotated yearly", ("b#1",), "normalised"),
         ("5 GB", ("a#1",), "exact"),
     ],
@@ -39,7 +39,7 @@ def test_a_text_is_found_whatever_its_format(text: str, group: tuple[str, ...], 
 
 
 def test_a_number_inside_another_one_is_not_the_text() -> None:
-    """`12 GB` stands inside `512 GB`."""
+    """`12 GB` is inside `512 GB`."""
     found = bind(["12 GB"])
     assert found.groups == ()
     assert found.how == ("unbound",)
@@ -218,12 +218,12 @@ def test_a_source_that_is_not_there_says_why(source: str | GoldSource, why: str)
 
 
 def test_a_text_is_looked_for_in_its_source_first_and_elsewhere_with_a_note() -> None:
-    twice = [*HANDBOOK, Chunk(id="c#1", doc_id="old.md", text="Keys never hold blanks.")]
-    assert bind(["Keys never hold blanks."], "old.md", chunks=twice) == Bound((("c#1",),), how=("exact",))
-    outside = bind(["Keys never hold blanks."], "users.md")
+    twice = [*HANDBOOK, Chunk(id="c#1", doc_id="old.md", text="Keys never hold spaces.")]
+    assert bind(["Keys never hold spaces."], "old.md", chunks=twice) == Bound((("c#1",),), how=("exact",))
+    outside = bind(["Keys never hold spaces."], "users.md")
     assert outside.groups == (("a#2",),)
-    assert outside.notes == ("found outside of users.md",)
-    nowhere = bind(["Keys never hold blanks."], "gone.md")
+    assert outside.notes == ("found outside users.md",)
+    nowhere = bind(["Keys never hold spaces."], "gone.md")
     assert nowhere.groups == (("a#2",),)
     assert nowhere.notes == ("no chunk is of a document named gone.md",)
 

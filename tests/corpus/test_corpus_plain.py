@@ -106,7 +106,7 @@ def test_references_are_not_headings() -> None:
 )
 def test_tables(text: str, canonical: str, attrs: tuple[int, int, int, str] | None) -> None:
     first = made(text).chunks[0]
-    if attrs is None:  # two like rows are no table
+    if attrs is None:  # two like rows are not a table
         assert first.type == "prose"
         return
     assert (first.type, first.text) == ("table", canonical)
@@ -134,12 +134,12 @@ def test_a_table_in_the_middle_of_a_paragraph() -> None:
 
 
 def test_indented_code_lists_and_paragraphs() -> None:
-    text = "Run:\n\n    make  all\n\n\n    make test\n\n    - not code\n    - a list\n\n   three blanks\nare prose\n"
+    text = "Run:\n\n    make  all\n\n\n    make test\n\n    - not code\n    - a list\n\n   three spaces\nare prose\n"
     assert blocks(text) == [
         ("prose", "Run:"),
         ("code", "    make  all\n\n\n    make test"),
         ("prose", "- not code\n- a list"),
-        ("prose", "three blanks are prose"),
+        ("prose", "three spaces are prose"),
     ]
 
 

@@ -122,7 +122,7 @@ def test_parts_cover_everything_but_blanks(text: str, limit: int) -> None:
 @settings(max_examples=60, deadline=None)
 @given(before=TEXTS, after=TEXTS)
 def test_an_edit_in_one_section_leaves_other_ids_alone(before: str, after: str) -> None:
-    """Chunks of the second chapter keep ids and text whatever stands in the first."""
+    """Chunks of the second chapter keep ids and text whatever is in the first."""
 
     def second(text: str) -> list[tuple[str, str]]:
         plain_text = (

@@ -121,7 +121,7 @@ def test_code_and_tables_are_those_of_the_other_parser(name: str) -> None:
 
 
 def test_html_code_and_tables_are_those_of_the_other_parser() -> None:
-    """Three `pre` stand in cells of data tables, 22 tables of one page only frame code, one has its header below."""
+    """Three `pre` are in cells of data tables, 22 tables of one page only frame code, one has its header below."""
     fewer_code: dict[str, int] = {}
     fewer_tables: dict[str, int] = {}
     fewer_headers: dict[str, int] = {}

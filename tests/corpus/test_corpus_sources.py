@@ -186,7 +186,7 @@ def test_chunks_that_overlap_keep_their_bytes(text: str, cuts: list[tuple[int, i
     with tempfile.TemporaryDirectory() as folder:
         path = lines(Path(folder) / "a.jsonl", *records)
         if not any(one["text"].strip() for one in records):
-            return  # nothing but blanks: no chunk
+            return  # nothing but spaces: no chunk
         corpus = ingested(path)
     (document,) = corpus.documents
     data = document.text.encode()

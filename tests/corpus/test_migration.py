@@ -218,7 +218,7 @@ def test_the_same_corpus_is_all_shift() -> None:
 
 def test_one_edited_sentence_is_a_shift() -> None:
     sentences = [prose(f"s{number}x", 10) for number in range(12)]
-    edited = [*sentences[:4], "Quite another sentence stands here now.", *sentences[5:]]
+    edited = [*sentences[:4], "Quite another sentence is here now.", *sentences[5:]]
     [row] = table([" ".join(sentences)], [" ".join(edited)]).rows
     gone = len(sentences[4]) + 1
     size = len(" ".join(sentences))
@@ -749,7 +749,7 @@ def test_real_documents(pair: str, shifted: float, mapped: float) -> None:
 @pytest.mark.parametrize("pair", PAIRS)
 @pytest.mark.data("data/docs_ingest")
 def test_cited_words_of_real_documents_are_found_again(pair: str) -> None:
-    """Four words in the middle of each block lead to the same words, unless they no longer stand together there."""
+    """Four words in the middle of each block lead to the same words, unless they no longer are together there."""
     old, new = PAIRS[pair]
     found = real(old, new)
     redirects = Redirects.from_tables([found])

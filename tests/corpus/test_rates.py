@@ -37,7 +37,7 @@ def test_a_line_on_three_of_five_pages_is_a_header() -> None:
     counting = [page(n, "ACME", f"Body text number {n} of the page with words.", f"{n} / 9") for n in range(1, 6)]
     assert [one.text for one in repeated_lines(counting)] == ["ACME", "1 / 9"]
     inside = [page(n, *(f"{chr(96 + n) * m}" for m in range(2, 5)), "See below", *"xyz"[:n], *"uvw") for n in (1, 2, 3)]
-    assert [one.text for one in repeated_lines(inside)] == ["u", "v", "w"]  # the rest stands in the middle of pages
+    assert [one.text for one in repeated_lines(inside)] == ["u", "v", "w"]  # the rest is in the middle of pages
     assert repeated_lines([chunk("a", "1", 0, "x\nx")]) == []  # no pages
 
 
@@ -204,5 +204,5 @@ def test_windows_that_bleed_are_told_and_leave_the_index_sound(tmp_path: Path) -
     assert done.code == 0
     told = "bleed: 0.1429 (1 of 7 tokens) belong to another section than their chunk (the target is at most 0.1)"
     assert told in done.out.splitlines()
-    shared = "overlap: 0.1481 (4 of 27 bytes) stand in chunks of two sections (the target is at most 0.02)"
+    shared = "overlap: 0.1481 (4 of 27 bytes) are in chunks of two sections (the target is at most 0.02)"
     assert shared in done.out.splitlines()

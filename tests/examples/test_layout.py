@@ -36,7 +36,7 @@ def test_every_part_is_there(name: str) -> None:
 
 @every
 def test_the_target_is_three_lines_at_most(name: str) -> None:
-    """Blank lines, comments and docstrings are no glue; imports, and the lines that a statement takes, are."""
+    """Blank lines, comments and docstrings are not glue; imports, and the lines that a statement takes, are."""
     path = FOLDER / name / "target.py"
     if not path.exists():
         return

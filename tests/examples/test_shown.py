@@ -1,6 +1,6 @@
 """The pages show exactly the files of the examples: a block below `<!-- file: PATH -->` is the file, or lines of it.
 
-`RAGWORTHY_ACCEPT=1 python -m pytest tests/examples/test_shown.py` writes the blocks anew; look at line numbers first.
+`RAGWORTHY_ACCEPT=1 python -m pytest tests/examples/test_shown.py` writes the blocks again; look at line numbers first.
 """
 
 import os

@@ -278,7 +278,7 @@ def test_ids_by_a_rule(rule: str, tmp_path: Path) -> None:
         assert any(re.search(r"ids? names? several texts", line) for line in done["out"]), done["out"]
 
 
-# the stubs, with a real object in the place of the one that only makes them run
+# the stubs, with a real object instead of the one that only makes them run
 
 
 @pytest.mark.parametrize(

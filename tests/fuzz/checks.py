@@ -154,7 +154,7 @@ def of_files(commands: list[list[str]], files: Files, before: Snapshot, after: S
 
 
 def _unread(name: str, commands: list[list[str]], files: Files) -> bool:
-    """Whether an output that was there before is no input: then it is the caller's wish to replace it."""
+    """Whether an output that was there before is not an input: then it is the caller's wish to replace it."""
     words = [word for command in commands for word in command]
     told = [data for file, data in files.items() if file.endswith(".toml") and isinstance(data, bytes)]
     return words.count(name) == 1 and name != "gold.lock" and not any(name.encode() in text for text in told)
@@ -166,7 +166,7 @@ def _asked(command: list[str], files: Files) -> Iterator[str]:
         if flag in _OUTPUTS:
             yield value
             if command[0] == "gate" and value.endswith(".json"):
-                yield f"{value.removesuffix('.json')}.html"  # the page stands beside the report
+                yield f"{value.removesuffix('.json')}.html"  # the page is beside the report
         if flag == "--out":
             yield f"{value}/"
     if command[0] == "gate":

@@ -18,7 +18,7 @@ from fuzz.case import Edit
 
 
 class Place(NamedTuple):
-    """What stands at a path in place of a regular file."""
+    """What is at a path in place of a regular file."""
 
     what: str
     target: str = ""

@@ -60,7 +60,7 @@ class Pool:
         assert process.stdin is not None
         process.stdin.write(json.dumps(request) + "\n")
         process.stdin.flush()
-        # the case is run two to four times; the worker itself writes down where it stands after `patience`
+        # the case is run two to four times; the worker itself writes down where it is after `patience`
         answer = self._read(process, self._patience + 2.0)
         if answer is not None and "broken" in answer:
             raise RuntimeError(f"the harness itself failed on {request}:\n{answer['broken']}")
@@ -121,6 +121,6 @@ def _search_path() -> list[str]:
 
 
 def _innermost(stack: str) -> str:
-    """The lines of Ragworthy that a hanging process stands in, the innermost first."""
+    """The lines of Ragworthy that a hanging process is in, the innermost first."""
     found = re.findall(r'File "[^"]*ragworthy/([^"]+)", line (\d+) in (\w+)', stack)
     return "hangs at " + " < ".join(f"{file}:{line} {name}" for file, line, name in found[:3])

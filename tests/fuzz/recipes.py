@@ -42,7 +42,7 @@ def blank_lines_gz() -> bytes:
 
 
 def question_array_gz() -> bytes:
-    """A question array of one gigabyte of blanks in one megabyte."""
+    """A question array of one gigabyte of spaces in one megabyte."""
     out = io.BytesIO()
     with gzip.GzipFile(fileobj=out, mode="wb", compresslevel=6, mtime=0) as file:
         file.write(b"[")

@@ -42,7 +42,7 @@ class Room:
         self._around = self._seen(self.root, skip="in")
 
     def _furnish(self) -> None:
-        """What stands around the case: files that must stay, and things that are no files."""
+        """What stands around the case: files that must stay, and things that are not files."""
         for name in ("outside", "odd", "odd/folder", "tmp", "home"):
             (self.root / name).mkdir()
         for name in ("outside/precious.txt", "outside/bashrc", "odd/folder/notes.txt"):
@@ -73,7 +73,7 @@ class Room:
         os.chdir(self.inside)
 
     def restore(self, before: Snapshot, after: Snapshot, files: Files) -> None:
-        """As it was before a command that changed so much; a case that touched what it was given is laid anew."""
+        """As it was before a command that changed so much; a case that touched what it was given is laid again."""
         if any(after.get(name) != data for name, data in before.items()):
             self.lay(files)
             return

@@ -1,4 +1,4 @@
-"""A pipeline that replies what stands in replies.jsonl of the working folder: as a callable, and behind an address.
+"""A pipeline that replies what is in replies.jsonl of the working folder: as a callable, and behind an address.
 
 A line is the reply as text. For the callable it is a Python literal or JSON; `!TEXT` raises with the text. For the
 address it is the body; `!STATUS HEADER: VALUE` in front of a tab gives status and one header.

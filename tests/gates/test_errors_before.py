@@ -54,7 +54,7 @@ def warned(report: Any, suite: str) -> list[str]:
 
 
 def test_timeouts_of_live_hide_no_loss_of_the_shadow() -> None:
-    """Live answered 70 of 100, the shadow lost 20 of these: 0.7 → 0.8 is no gain."""
+    """Live answered 70 of 100, the shadow lost 20 of these: 0.7 → 0.8 is not a gain."""
     results("live.jsonl", "old", errors=range(70, 100))
     results("new.jsonl", "new", lost=range(20))
     report = against_live()
@@ -86,7 +86,7 @@ def test_where_many_errors_went_and_nothing_else_changed_it_is_undecided() -> No
 
 
 def judged(old: tuple[Collection[int], Collection[int]], new: tuple[Collection[int], Collection[int]]) -> Any:
-    """Errors and wrong answers of two runs over sixty questions, and the second held against the first."""
+    """Errors and wrong answers of two runs over sixty questions, and the second compared with the first."""
     lay(HERE, 60)
     failed(HERE, *old)
     files = ("score", "answers", "--gold", "gold.jsonl", "--trace", "traces.jsonl")

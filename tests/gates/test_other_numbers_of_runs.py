@@ -166,7 +166,7 @@ def test_no_metric_of_any_suite_takes_more_runs_for_a_change(suite: str, before:
 
 @pytest.mark.parametrize(("metric", "suite"), [("cost.total", "latency"), ("answers.scu_violations", "answers")])
 def test_sums_over_other_numbers_of_runs_are_not_measured(metric: str, suite: str) -> None:
-    """Half as many runs cost half as much: that is no gain, and twice as many are no loss."""
+    """Half as many runs cost half as much: that is not a gain, and twice as many are not a loss."""
     score(suite, 2, "a.json")
     flags = lay(suite, 4)
     gates = Path("gates.toml")

@@ -319,7 +319,7 @@ def test_a_pack_takes_no_stricter_default_gate_away() -> None:
     own = '[[gate]]\nmetric = "over_refusal"\nmax = 0.25\n'
     for top in ("", 'packs = ["example-08"]'):  # what somebody writes replaces a default gate, in a pack or not
         assert rw.gate(policy(top, own)).verdict == "SHIP"
-    # the strictest gate is what a later run is held against
+    # the strictest gate is what a later run is compared with
     again = rw.score(
         "answers", gold="gold.jsonl", traces="traces.jsonl", packs=["example-08"], baseline="report.json"
     ).report["suites"]["answers"]["warnings"]

@@ -16,7 +16,7 @@ SUITE = 'version = 1\n[answers]\ngold = "gold.jsonl"\ntraces = "traces.jsonl"\n'
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A working folder with the twelve questions `init` lays down."""
+    """A working folder with the twelve questions `init` writes."""
     monkeypatch.chdir(tmp_path)
     gold, traces = starter._tiny()
     Path("gold.jsonl").write_text(gold)

@@ -60,7 +60,7 @@ def test_a_file_that_a_run_over_the_same_gold_set_has_overtaken_is_refused() -> 
     with pytest.raises(rw.RagworthyError, match="RW-J08"):
         rw.gate("ragworthy.toml")
     summary = json.loads(Path("runs/latest/run.json").read_text())
-    summary["gold"]["sha256"] = "0" * 64  # a run over other questions is no concern of ours
+    summary["gold"]["sha256"] = "0" * 64  # a run over other questions is not a concern of ours
     Path("runs/latest/run.json").write_text(json.dumps(summary))
     assert run_cli("gate", "-q").code == 0
 

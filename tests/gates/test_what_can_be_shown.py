@@ -150,7 +150,7 @@ def judged(
          "chance takes about 514 cases at 2.5 % (one bad case added)"),
         # shrunk 1/21 = 4.76 %: 64,900 cases, which nobody writes
         (0, 20, "0 of 20 unanswerable questions answered: the true rate may still be 16 %; to show 5 % takes 73 clean "
-         "cases at the least"),
+         "cases at least"),
         (0, 72, "0 of 72 unanswerable questions answered: the true rate may still be 5.1 %; to show 5 % with 80 % "
          "chance takes about 230 cases at 1.4 % (one bad case added)"),
         (0, 73, None),
@@ -191,7 +191,7 @@ def test_means_on_another_scale() -> None:
     gate = g.Gate("structured.score", ">=", "95")
     value = g.Value(962, 10, None, (80.0, 99.0), "higher", "answers", n=40, counts=False, top=100)
     assert able.note(g.Judged(gate, Outcome.PASS, "", value)) == (
-        "40 answers: the true mean may still be as low as 80; to show 95 takes 73 clean cases at the least"
+        "40 answers: the true mean may still be as low as 80; to show 95 takes 73 clean cases at least"
     )
 
 

@@ -146,7 +146,7 @@ ALONE: dict[str, tuple[Row, tuple[str, str, str]]] = {
     ),
     "the same wording": (
         {"paraphrases": ["Doors?", "b", " doors? "]},
-        ("warning", "RW-W35", "paraphrases: two of them are the same but for case and blanks"),
+        ("warning", "RW-W35", "paraphrases: two of them are the same but for case and spaces"),
     ),
     "nothing relevant": ({"relevant": []}, ("error", "RW-G10", "relevant: expected at least one id, got none")),
     "relevant and negative": (
@@ -920,7 +920,7 @@ def test_rebind_never_touches_what_it_reads(moved: Moved, tmp_path: Path) -> Non
     done = rebind(gold, gold, moved.tables[0])
     assert done == Done(2, "", said("RW-U01", f"{gold}: expected a new file, got one that is read"))
     assert rows_of(gold) == ITEMS
-    review = write_jsonl(tmp_path / "gold.review.jsonl", ITEMS)  # the review list of -o gold.jsonl would stand here
+    review = write_jsonl(tmp_path / "gold.review.jsonl", ITEMS)  # the review list of -o gold.jsonl would be here
     gold.unlink()
     rebind(review, gold, moved.tables[0])
     assert rows_of(review) == ITEMS

@@ -70,7 +70,7 @@ def mapped(name: str, source_map: Any) -> Row:
 
 
 def write(rows: list[Any], name: str = "q.json", indent: int | None = None) -> Path:
-    """A question file: JSON lines, or an array with one row a line, or a pretty one."""
+    """A question file: JSON lines, or an array with one row per line, or a pretty one."""
     if name.endswith(".jsonl"):
         text = "".join(json.dumps(one, ensure_ascii=False) + "\n" for one in rows)
     elif indent is not None:
@@ -82,7 +82,7 @@ def write(rows: list[Any], name: str = "q.json", indent: int | None = None) -> P
 
 
 def lint(*rows: Any, args: tuple[str, ...] = ()) -> tuple[int, list[str]]:
-    """Exit code and findings; the rows stand on lines 2, 3, …"""
+    """Exit code and findings; the rows are on lines 2, 3, …"""
     write(list(rows))
     done = ragworthy("gold", "lint", "q.json", "--format", "json", *args)
     assert done.err == ""
@@ -359,7 +359,7 @@ def test_lines_of_pretty_arrays_lines_and_packed_files() -> None:
     ("text", "said"),
     [
         ('[{"id": "a"},\n]', "q.json:2: expected a JSON array, got ] (trailing comma in array) [RW-F07]"),
-        ('{\n"id": "a"}', "q.json:1: expected a JSON array or one record a line, got one object over several lines "
+        ('{\n"id": "a"}', "q.json:1: expected a JSON array or one record per line, got one object over several lines "
          "[RW-F07]"),
     ],
 )  # fmt: skip
@@ -419,7 +419,7 @@ def test_other_suites_are_told_apart() -> None:
 def test_wrong_usage_of_lint() -> None:
     write([row("a")])
     done = ragworthy("gold", "lint", "q.json", "--corpus", "x")
-    assert done.err.splitlines()[0] == "--corpus: a set of structured answers is not held against a corpus [RW-U01]"
+    assert done.err.splitlines()[0] == "--corpus: a set of structured answers is not compared with a corpus [RW-U01]"
     done = ragworthy("gold", "lint", "q.json", "--definition", definition(), "-o", "mine.toml")
     assert done.err.splitlines()[0] == "mine.toml: expected a new file, got one that is read [RW-U01]"
 
@@ -730,7 +730,7 @@ def test_another_number_draws_others() -> None:
 
 @pytest.fixture
 def real() -> list[Row]:
-    """The distinct questions of the real sets, each with how many ids it stands under."""
+    """The distinct questions of the real sets, each with how many ids it is under."""
     return [json.loads(line) for line in DATA.read_text(encoding="utf-8").splitlines()]
 
 

@@ -47,7 +47,7 @@ def test_short_answers_count_as_whole_words_and_references_as_texts(tmp_path: Pa
     # no chunk holds the reference word for word: the nearest are shown, and said to be no more than that
     assert reference["candidates"][0]["chunk"] == "a#1"
     assert reference["candidates"][0]["why"].endswith("does not hold the answer")
-    assert "2 questions: the answer stands in the corpus for 1\n" in out
+    assert "2 questions: the answer is in the corpus for 1\n" in out
 
 
 def test_what_is_not_asked_for_is_counted(tmp_path: Path) -> None:

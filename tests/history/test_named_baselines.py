@@ -21,7 +21,7 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def compared(questions: int = 40) -> None:
-    """A policy whose one comparing gate is held against what is blessed as main."""
+    """A policy whose one comparing gate is compared with what is blessed as main."""
     lay(HERE, questions, more='baseline = "history:main"\n')
     more = '\n[[gate]]\nmetric = "answers.precision"\nmax_drop = 0.02\n'
     Path("ragworthy.toml").write_text(Path("ragworthy.toml").read_text() + more)

@@ -40,7 +40,7 @@ def test_the_trend_of_what_is_kept(runs: list[str]) -> None:
         1,
         [
             f"answers: 7 runs, {runs[0]} … {runs[-1]}",
-            "  the last run is held against the 6 runs before it together, question by question",
+            "  the last run is compared with the 6 runs before it together, question by question",
             "  answers.precision  0.975 → 0.75         σ/μ 0.1407  slope -0.0527  ███▇▂▁▂",
             "                     ! by the sources' fixed limits: moves by -0.0527 a window, more than 0.02",
             "                     ! by test: worse, proven: e-value over 1,000 over 6 looks (20 proves it); "
@@ -147,7 +147,7 @@ def test_a_metric_without_rows_is_not_bisected(runs: list[str]) -> None:
     done = run_cli("history", "bisect", "answers.support")
     assert (done.code, done.err.splitlines()[0]) == (
         2,
-        f"{runs[0]}: expected rows with answers.support, got none: it cannot be held against the others question by "
+        f"{runs[0]}: expected rows with answers.support, got none: it cannot be compared with the others question by "
         "question [RW-H14]",
     )
     done = run_cli("history", "trend", "--metric", "answers.support")
@@ -237,7 +237,7 @@ def test_a_document_bets_once() -> None:
 
 
 def test_looking_at_twenty_runs_raises_few_false_alarms() -> None:
-    """One run is held against each of the next twenty; the pipeline never changes, 5 % of 500 questions flip."""
+    """One run is compared with each of the next twenty; the pipeline never changes, 5 % of 500 questions flip."""
     chance, alarms, lines = random.Random(5), 0, 400
     for _ in range(lines):
         right = chance.getrandbits(50).bit_count()  # fifty questions are as good as a coin

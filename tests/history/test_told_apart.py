@@ -1,4 +1,4 @@
-"""Small things that the history must not mix up: gold sets that broke their lock, runs that are no repetition."""
+"""Small things that the history must not mix up: gold sets that broke their lock, runs that are not a repetition."""
 
 from pathlib import Path
 

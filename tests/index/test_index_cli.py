@@ -25,7 +25,7 @@ Welcome to the elevator handbook.
 
 ## Doors
 
-The doors close after ten seconds. A light barrier keeps them open while somebody stands between them.
+The doors close after ten seconds. A light barrier keeps them open while somebody is between them.
 
 ## Alarm
 

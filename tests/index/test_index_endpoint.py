@@ -227,7 +227,7 @@ def test_an_answer_that_never_comes(server: Server) -> None:
         ),
         (
             "openai:m@http:///v1",
-            "expected an address such as http://localhost:8080/v1, got one without a host, or with blanks or letters"
+            "expected an address such as http://localhost:8080/v1, got one without a host, or with spaces or letters"
             " that must be escaped",
         ),
         (

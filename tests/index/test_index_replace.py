@@ -204,7 +204,7 @@ def test_without_locks_nobody_removes_what_may_be_at_work(home: Path, monkeypatc
     assert NEW in searched(home / "idx").out
 
 
-# what stands at the target
+# what is at the target
 
 
 @pytest.mark.parametrize("name", ["notes", "canonical/notes"])
@@ -233,7 +233,7 @@ def test_a_folder_of_empty_folders_is_not_replaced(home: Path) -> None:
 
 
 def test_what_was_put_there_during_the_build_stays(home: Path) -> None:
-    """Embedding may take an hour: what stands at the target is looked at again when the new index is whole."""
+    """Embedding may take an hour: what is at the target is looked at again when the new index is whole."""
     out = home / "idx"
 
     class Slow:

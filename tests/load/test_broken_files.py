@@ -1,6 +1,6 @@
 """Broken input files: each says exactly what is wrong, where, and what to do; nothing is scored, nothing falls over.
 
-The small files stand in `broken/`, byte for byte; the large ones are made here. All commands run with `broken/` (or
+The small files are in `broken/`, byte for byte; the large ones are made here. All commands run with `broken/` (or
 the folder of the made files) as the working folder.
 """
 
@@ -30,7 +30,7 @@ from ragworthy.cli.main import main
 from ragworthy.codes import CATALOGUE
 from ragworthy.load import lines, sources
 
-# What each code advises, as it stands below the first problem with that code.
+# What each code advises, as it is below the first problem with that code.
 ADVICE = {
     "RW-F01": (
         "  file_missing: Check the path; it is relative to the working folder, or to the policy's "
@@ -40,11 +40,11 @@ ADVICE = {
     "RW-F03": "  unreadable: Check its permissions.",
     "RW-F04": "  empty_file: Check how it was written; a gate never passes on nothing.",
     "RW-F05": (
-        "  line_too_long: JSONL needs one record a line; was a JSON array or a single huge object written instead?"
+        "  line_too_long: JSONL needs one record per line; was a JSON array or a single huge object written instead?"
     ),
     "RW-F06": "  not_utf8: Write it as UTF-8 (a BOM is tolerated).",
-    "RW-F07": "  bad_json: Write one JSON object a line; NaN and Infinity are not JSON.",
-    "RW-F08": "  not_an_object: Write one JSON object a line.",
+    "RW-F07": "  bad_json: Write one JSON object per line; NaN and Infinity are not JSON.",
+    "RW-F08": "  not_an_object: Write one JSON object per line.",
     "RW-F09": "  cut_off: The writer died or the disk was full: write the file again.",
     "RW-F10": "  nul_byte: The file is damaged or not UTF-8 (UTF-16?): write it again as UTF-8.",
     "RW-F11": "  too_deep: A record is flat; look at what wrote this line.",
@@ -223,7 +223,7 @@ EXACT: dict[str, list[str]] = {
         "(byte 146)) [RW-F07]"
     ],
     "gold-one-array.json": [
-        ": this is a JSON array, and not one object a line: read it with "
+        ": this is a JSON array, and not one object per line: read it with "
         "'ragworthy import jsonl gold-one-array.json --gold-out gold.jsonl' [RW-F22]"
     ],
     "gold-only-bom.jsonl": [": expected gold records, got none [RW-G05]"],
@@ -245,7 +245,7 @@ EXACT: dict[str, list[str]] = {
         ),
     ],
     "gold-pretty-array.json": [
-        ": this is a JSON array, and not one object a line: read it with "
+        ": this is a JSON array, and not one object per line: read it with "
         "'ragworthy import jsonl gold-pretty-array.json --gold-out gold.jsonl' [RW-F22]"
     ],
     "gold-qid-empty.jsonl": [":2: qid: expected a non-empty string, got nothing [RW-G01]"],
@@ -458,7 +458,7 @@ NO_TRACES = [
     "trace-nothing-inside.jsonl.zst",
 ]
 
-# Two records stand on a line, but a blank line or a spread-out record makes the counts agree: read as they stand.
+# Two records are on a line, but a blank line or a spread-out record makes the counts agree: read as they stand.
 UNTIDY = [
     "gold-counts-agree.jsonl",
     "gold-two-on-a-line-and-a-blank.jsonl",
@@ -517,7 +517,7 @@ def command(name: str) -> list[str]:
 
 
 def said(*problems: str) -> str:
-    """The whole of stderr for these lines: the advice stands below the first problem of each code."""
+    """The whole of stderr for these lines: the advice is below the first problem of each code."""
     lines: list[str] = []
     seen: set[str] = set()
     for problem in problems:
@@ -691,7 +691,7 @@ def test_no_receipt_falls_over(name: str, attempt: Attempt) -> None:
 
 
 def test_a_lone_repeated_field_is_no_fault(attempt: Attempt, tmp_path: Path) -> None:
-    """JSON lets a key stand twice; the last one counts, as in every JSON reader of the sources."""
+    """JSON lets a key are twice; the last one counts, as in every JSON reader of the sources."""
     shutil.copytree(BROKEN, tmp_path, dirs_exist_ok=True)
     lines = (BROKEN / "trace.jsonl").read_text().splitlines()
     (tmp_path / "t.jsonl").write_text("\n".join([lines[0].replace("{", '{"qid": "N1", ', 1), *lines[1:]]) + "\n")
@@ -884,7 +884,7 @@ def test_a_signature_that_is_missing(attempt: Attempt, tmp_path: Path) -> None:
 
 
 def test_every_code_has_an_exact_message() -> None:
-    """Each code of every family of errors stands in an expectation of this file or of another, or is excused."""
+    """Each code of every family of errors is in an expectation of this file or of another, or is excused."""
     here = Path(__file__)
     wanted = {code for code in CATALOGUE if code[3] not in "UWXP"}
     found = re.compile(r"RW-[A-Z]\d{2,3}")

@@ -203,7 +203,7 @@ TWO = b'{"qid":"a","answerable":false}\n{"qid":"b","answerable":false}\n'
     ],
 )
 def test_lines_that_are_only_records_together_are_refused(data: bytes) -> None:
-    """Records and lines are equally many; but a record stands on two lines, and two stand on one."""
+    """Records and lines are equally many; but a record is on two lines, and two are on one."""
     Path("gold.jsonl").write_bytes(data)
     decoder = Decoder(Gold)
     for block in open_source("gold", Path("gold.jsonl")).blocks():
@@ -495,7 +495,7 @@ def test_an_index_is_not_built_from_itself() -> None:
     before = {path: path.read_bytes() for path in Path("live").rglob("*") if path.is_file()}
     for docs in ("live", "live/canonical", "live/chunks.jsonl"):
         done = run_cli("index", "build", "--docs", docs, "--out", "live", "--dense", "none")
-        assert (done.code, "expected documents outside of --out" in done.err) == (2, True), docs
+        assert (done.code, "expected documents outside --out" in done.err) == (2, True), docs
     assert {path: path.read_bytes() for path in Path("live").rglob("*") if path.is_file()} == before
 
 

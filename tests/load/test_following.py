@@ -1,4 +1,4 @@
-"""A report whose numbers do not follow from its rows is no baseline; an honest one always is."""
+"""A report whose numbers do not follow from its rows is not a baseline; an honest one always is."""
 
 import json
 from fractions import Fraction
@@ -36,7 +36,7 @@ def report_of(case: c.Case, *more: object) -> Report:
 
 
 def refused(report: Report, suite: str) -> str:
-    """What is said of a report that is no baseline; nothing where it is one."""
+    """What is said of a report that is not a baseline; nothing where it is one."""
     Path("changed.json").write_text(json.dumps(report))
     try:
         load_report(Path("changed.json"), suite)
@@ -188,7 +188,7 @@ def test_a_number_of_runs_that_the_rows_exceed_is_refused() -> None:
 
 
 def test_the_share_of_good_questions_is_held_against_labels_where_rows_do_not_have_it() -> None:
-    """A later gate on it would take what stands there for the value of the baseline."""
+    """A later gate on it would take what is there for the value of the baseline."""
     report = report_of(c.answers(Path()))
     metrics = report["suites"]["answers"]["metrics"]
     metrics["answers.good"] = metrics["answers.compliance"] | {"num": 1, "den": 3, "value": 1 / 3}

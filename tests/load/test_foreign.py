@@ -166,13 +166,13 @@ GIVEN_AS_GOLD: dict[str, tuple[str, Write, str]] = {
     "array of our own": (
         "gold.json",
         as_json(GOLD),
-        "gold.json: this is a JSON array, and not one object a line: read it with "
+        "gold.json: this is a JSON array, and not one object per line: read it with "
         "'ragworthy import jsonl gold.json --gold-out gold.jsonl' [RW-F22]",
     ),
     "one object over several lines": (
         "gold.json",
         as_json(GOLD[0]),
-        "gold.json: this is one JSON object over several lines, and not one object a line: read it with "
+        "gold.json: this is one JSON object over several lines, and not one object per line: read it with "
         "'ragworthy import jsonl gold.json --gold-out gold.jsonl' [RW-F22]",
     ),
     "squad": (
@@ -280,8 +280,8 @@ GIVEN_AS_GOLD: dict[str, tuple[str, Write, str]] = {
     "objects over several lines": (
         "gold.jsonl",
         lambda path: path.write_text("\n".join(json.dumps(one, indent=2) for one in GOLD)) and None,
-        "gold.jsonl: these are JSON objects over several lines each, and not one object a line: 'jq -c . gold.jsonl > "
-        "gold.lines.jsonl' writes them so [RW-F22]",
+        "gold.jsonl: these are JSON objects over several lines each, and not one object per line: 'jq -c . gold.jsonl "
+        "> gold.lines.jsonl' writes them so [RW-F22]",
     ),
     "no answerable": (
         "gold.jsonl",

@@ -271,7 +271,7 @@ def told(map_text: str) -> list[str]:
         ),
         (
             '[request]\npath = "ask?x"\nbody = "{q}"\n[reply]\nclaim = "x"\n',
-            [('rag.toml:2: request.path: expected a path such as /v1/ask, without query and blanks, got "ask?x"')],
+            [('rag.toml:2: request.path: expected a path such as /v1/ask, without query and spaces, got "ask?x"')],
         ),
         (
             '[request]\nbody = "{q}"\n[request.query]\nt = { a = 1 }\n[reply]\nclaim = "x"\n',

@@ -1,4 +1,4 @@
-"""Patterns that people write: what a later Python may read otherwise is no defect of ours."""
+"""Patterns that people write: what a later Python may read otherwise is not a defect of ours."""
 
 import warnings
 from pathlib import Path

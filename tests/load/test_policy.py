@@ -22,7 +22,7 @@ WAIVER = SUITE + PRECISION + '[[waiver]]\ngate = "precision"\nreason = "r"\nowne
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A working folder with the twelve questions `init` lays down (8 answerable, 4 not; all right)."""
+    """A working folder with the twelve questions `init` writes (8 answerable, 4 not; all right)."""
     monkeypatch.chdir(tmp_path)
     gold, traces = starter._tiny()
     Path("gold.jsonl").write_text(gold)
@@ -335,7 +335,7 @@ def test_an_empty_list_of_gates_is_an_error_for_several_suites_too() -> None:
 
 
 def test_the_usual_gates_of_a_second_suite_decide_the_verdict() -> None:
-    """One answer that is no JSON: nothing in the policy speaks of it, and it does not ship."""
+    """One answer that is not JSON: nothing in the policy speaks of it, and it does not ship."""
     expected = {"answer_example": {"x": "y"}}
     Path("q.json").write_text(json.dumps([{"id": "Q1", "question": "Why?", "expected": expected}]))
     Path("o.jsonl").write_text(json.dumps({"id": "Q1", "raw": "no", "meta": dict.fromkeys(MADE, "x")}) + "\n")

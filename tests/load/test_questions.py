@@ -1,4 +1,4 @@
-"""Question files: JSON lines, arrays and subsets give the same records, each with the line it stands on."""
+"""Question files: JSON lines, arrays and subsets give the same records, each with the line it is on."""
 
 import gzip
 import hashlib
@@ -86,7 +86,7 @@ FORMS: dict[str, tuple[str, list[int]]] = {
     "JSON lines": ("".join(json.dumps(row) + "\n" for row in ROWS), [1, 2, 3]),
     "JSON lines with blank ones": ("\n" + "\n\n".join(json.dumps(row) for row in ROWS), [2, 4, 6]),
     "one line": (json.dumps(ROWS), [1, 1, 1]),
-    "no blanks": (json.dumps(ROWS, separators=(",", ":")), [1, 1, 1]),
+    "no spaces": (json.dumps(ROWS, separators=(",", ":")), [1, 1, 1]),
     "one row a line": ("[\n" + ",\n".join(json.dumps(row) for row in ROWS) + "\n]\n", [2, 3, 4]),
     "pretty": (PRETTY, lines_with(PRETTY, "  {")),
     "blank lines before it": ("\n \r\n" + json.dumps(ROWS) + "\n\n", [3, 3, 3]),
@@ -127,7 +127,7 @@ row = st.fixed_dictionaries({"id": st.text(min_size=1, max_size=4), "expected": 
 
 @st.composite
 def arrays(draw: st.DrawFn) -> tuple[str, list[Row], list[int]]:
-    """An array with any blanks in any place, its rows, and the lines on which they start, counted as it is made."""
+    """An array with any spaces in any place, its rows, and the lines on which they start, counted as it is made."""
     text, found, lines = draw(blank) + "[", [], []
     count = draw(st.integers(0, 6))
     for nth in range(count):
@@ -197,7 +197,7 @@ def test_nothing_is_no_error_here(text: str) -> None:
         (b'[1,\n"\xe4\xb8', ":2: expected UTF-8, got byte 0xe4 at column 2 [RW-F06]"),
         ("[" * 100_000, ":1: expected flat records, got JSON nested too deeply [RW-F11]"),
         ('\n{\n"id": "a"\n}\n',
-         ":2: expected a JSON array or one record a line, got one object over several lines [RW-F07]"),
+         ":2: expected a JSON array or one record per line, got one object over several lines [RW-F07]"),
     ],
 )  # fmt: skip
 def test_broken_arrays(text: str | bytes, said: str, monkeypatch: pytest.MonkeyPatch) -> None:

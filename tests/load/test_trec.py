@@ -556,18 +556,18 @@ def test_what_cannot_be_exported() -> None:
     kept = write("out.txt", "old")
     trace = {"qid": "q", "topk": [{"id": "ok"}, {"id": "a b"}, {"id": ""}, {"id": "x\u00a0y"}, {"id": "\ud800"}]}
     assert refused([trace], kept, "tag")[:3] == [
-        "out.txt: q: topk[1].id: expected text without blanks, got 'a b' [RW-E01]",
-        "out.txt: q: topk[2].id: expected text without blanks, got '' [RW-E01]",
-        "out.txt: q: topk[3].id: expected text without blanks, got 'x y' [RW-E01]",
+        "out.txt: q: topk[1].id: expected text without spaces, got 'a b' [RW-E01]",
+        "out.txt: q: topk[2].id: expected text without spaces, got '' [RW-E01]",
+        "out.txt: q: topk[3].id: expected text without spaces, got 'x y' [RW-E01]",
     ]
     assert len(refused([trace], kept, "tag")) == 4
     assert refused([{"qid": "q 1", "topk": []}], kept, "my tag") == [
-        "out.txt: tag: expected text without blanks, got 'my tag' [RW-E01]",
-        "out.txt: qid: expected text without blanks, got 'q 1' [RW-E01]",
+        "out.txt: tag: expected text without spaces, got 'my tag' [RW-E01]",
+        "out.txt: qid: expected text without spaces, got 'q 1' [RW-E01]",
     ]
     assert refused([{"qid": 7, "relevant": ["a b"], "grades": {"a b": 1.5}}], kept) == [
-        "out.txt: qid: expected text without blanks, got 7 [RW-E01]",
-        "out.txt: 7: judged id: expected text without blanks, got 'a b' [RW-E01]",
+        "out.txt: qid: expected text without spaces, got 7 [RW-E01]",
+        "out.txt: 7: judged id: expected text without spaces, got 'a b' [RW-E01]",
         "out.txt: 7: grades.a b: expected an integer, got 1.5 [RW-E01]",
     ]
     assert refused([], kept, "tag") == ["out.txt: expected something to write, got nothing [RW-F04]"]

@@ -64,7 +64,7 @@ REASONS = [
     ("provider", Failure.PROVIDER_ERROR, "429 too many requests"),
     ('{"target_audience": "guards", "main_topic": "li', Failure.TRUNCATED_JSON, "the object has no end"),
     ("I cannot help with that.", Failure.PARSE_FAILED, "no JSON object"),
-    (f"{FENCE}json\n{SOUND}\n{FENCE}", Failure.CODE_FENCE, "the object stands in a code fence"),
+    (f"{FENCE}json\n{SOUND}\n{FENCE}", Failure.CODE_FENCE, "the object is in a code fence"),
     (f"Sure! {SOUND}", Failure.EXTRA_TEXT, "text before the object"),
     (json.dumps(answer(main_topic="string")), Failure.PLACEHOLDER_STRING, 'main_topic: the placeholder "string"'),
     (json.dumps(answer(sub_topic=...)), Failure.SCHEMA_FAILED, "sub_topic: expected a value, got nothing"),
@@ -169,7 +169,7 @@ def test_other_text_is_refused_and_the_object_kept(raw: str, detail: str) -> Non
     ],
 )
 def test_a_fence_is_told_apart_from_other_text(raw: str) -> None:
-    assert parse(raw) == Parsed({"a": 1}, Failure.CODE_FENCE, "the object stands in a code fence")
+    assert parse(raw) == Parsed({"a": 1}, Failure.CODE_FENCE, "the object is in a code fence")
 
 
 def test_a_fence_inside_a_value_is_a_value() -> None:
@@ -218,10 +218,10 @@ def test_an_object_written_into_a_string_is_no_object() -> None:
         ('{"a": -Infinity}', "-Infinity is not JSON"),
         ('{"a": 1e999}', "the number 1e999 is too large"),
         ('{"a": [-1E+400]}', "the number -1E+400 is too large"),
-        ('{"a": 1, "a": 1}', 'the key "a" stands twice'),
-        ('{"a": 1, "b": 2, "b": 3, "a": 4}', 'the key "a" stands twice'),
-        ('{"a": {"b": 1, "c": [{"d": 1, "d": 2}]}}', 'the key "d" stands twice'),
-        ('{"a": 1, "\\u0061": 2}', 'the key "a" stands twice'),
+        ('{"a": 1, "a": 1}', 'the key "a" is twice'),
+        ('{"a": 1, "b": 2, "b": 3, "a": 4}', 'the key "a" is twice'),
+        ('{"a": {"b": 1, "c": [{"d": 1, "d": 2}]}}', 'the key "d" is twice'),
+        ('{"a": 1, "\\u0061": 2}', 'the key "a" is twice'),
         ('{"a": "\\ud83d"}', "half of a surrogate pair"),
         ('{"a": ["\\uDE00"]}', "half of a surrogate pair"),
         ('{"\\uD83D": 1}', "half of a surrogate pair"),
@@ -357,7 +357,7 @@ def test_ten_megabytes_are_judged_in_seconds(head: str, body: str, tail: str, re
 def test_a_key_that_stands_twice_is_found_among_many_in_seconds() -> None:
     raw = "{" + _keys(300_000) + ',"key 299999":1}'
     begin = time.process_time()
-    assert parse(raw) == Parsed(None, Failure.PARSE_FAILED, 'the key "key 299999" stands twice')
+    assert parse(raw) == Parsed(None, Failure.PARSE_FAILED, 'the key "key 299999" is twice')
     assert time.process_time() - begin < QUICK
 
 
@@ -437,7 +437,7 @@ def wanted() -> tuple[Any, ...]:
 @pytest.mark.parametrize(
     ("raw", "reason", "detail"),
     [
-        (f"{FENCE}json\n{SOUND}\n{FENCE}", Failure.CODE_FENCE, "the object stands in a code fence"),
+        (f"{FENCE}json\n{SOUND}\n{FENCE}", Failure.CODE_FENCE, "the object is in a code fence"),
         (f"Sure: {SOUND}", Failure.EXTRA_TEXT, "text before the object"),
         (f"[{SOUND}]", Failure.EXTRA_TEXT, "text before and after the object"),
         (f"{SOUND}{SOUND}", Failure.EXTRA_TEXT, "text after the object"),

@@ -116,5 +116,5 @@ def test_it_is_named_and_scored_like_any_other_claim(tmp_path: Path, monkeypatch
     (offender,) = body["offenders"]
     assert offender["why"].endswith("the claim lacks the gold text; the claim repeats the question")
     lint = run_cli("gold", "lint", "gold.jsonl").out
-    assert 'warning: gold.jsonl:1: gold_claim_substr[0]: "Harbor sync" stands in the question itself [RW-G32]' in lint
+    assert 'warning: gold.jsonl:1: gold_claim_substr[0]: "Harbor sync" is in the question itself [RW-G32]' in lint
     assert "RW-G32 piece_in_question: 1 time." in lint

@@ -456,7 +456,7 @@ def test_a_thin_match_is_noted_in_the_score() -> None:
 
 
 def test_lists_may_match_by_likeness_or_containment_without_blanks() -> None:
-    """First row of the table: the rule of labels on texts without blanks; in the program a ratio from 0.13 up."""
+    """First row of the table: the rule of labels on texts without spaces; in the program a ratio from 0.13 up."""
     assert both("detailed_description", ["安撫 乘客"], ["安撫乘客"]) == (1, 1)
     assert both("detailed_description", ["call"], ["please c a l l now"]) == (1, 1)
     assert both("detailed_description", ["abcdefgh"], ["abcdefgx"]) == (1, 1)
@@ -732,7 +732,7 @@ def test_passages_against_the_plain_rule(gold: str, got: str) -> None:
 
 
 def test_anchors_are_looked_for_word_for_word() -> None:
-    """First row of the table: exact, blanks aside, within a chunk; in the program letters only, over all chunks."""
+    """First row of the table: exact, spaces aside, within a chunk; in the program letters only, over all chunks."""
     assert grounded(refs({"file": "b.pdf", "anchors": [" Second\nfile  with "]})) == (1, 1)
     assert grounded(refs({"file": "b.pdf", "anchors": ["second file"]})) == (0, 1)
     assert grounded(refs({"file": "b.pdf", "anchors": ["Second, file"]})) == (0, 1)
@@ -791,7 +791,7 @@ def test_a_reference_without_anchors_fails(anchors: Json) -> None:
 
 @pytest.mark.parametrize("file", [None, 7, ["a.xlsx"], "A.xlsx", "a.xlsx ", "x/a.xlsx"])
 def test_a_reference_must_name_the_file_as_it_is(file: Json) -> None:
-    """The program takes blanks around it for nothing."""
+    """The program takes spaces around it for nothing."""
     program = 1 if file == "a.xlsx " else F(1, 2)
     assert grounded(refs({"file": file, "anchors": ["never force door"]}, GOOD_REF)) == (F(1, 2), program)
 
@@ -1128,7 +1128,7 @@ def test_a_word_of_a_closed_list_is_no_placeholder() -> None:
 
 
 def test_a_template_word_for_a_value_is_a_placeholder_and_for_references_a_wrong_type() -> None:
-    """Dates and numbers stand as "string" in a template too; a list that is none has the wrong type."""
+    """Dates and numbers are as "string" in a template too; a list that is none has the wrong type."""
     for rules, wanted in ((Date(), "2026-01-01"), (Number(), 1), (Boolean(), True), (Enum(("a",)), "a")):
         assert own(defined(field("x", rules)), {"x": wanted}, {"x": "string"}).reason is Failure.PLACEHOLDER_STRING
     for other in (Listed(), Grounding()):

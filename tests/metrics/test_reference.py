@@ -1,4 +1,4 @@
-"""A claim against a reference: F1 as SQuAD's script has it, and details by value. The arithmetic stands beside it."""
+"""A claim against a reference: F1 as SQuAD's script has it, and details by value. The arithmetic is beside it."""
 
 import collections
 import gzip
@@ -224,7 +224,7 @@ def test_another_value_in_the_same_unit_contradicts(reference: str, claim: str) 
         ("It needs Python 3.10.", "It needs Python 3.1.", (1, 2, False)),  # the name is there
         ("It needs Python 3.10.", "It needs Python 3.10.2 or 3.10.", (2, 2, False)),
         ("Der Saal hat 1.500 Plätze.", "Der Saal hat 1,5 Plätze.", (0, 1, False)),
-        ("1.500 Plätze", "1,5 Plätze", (1, 2, False)),  # too short to tell that Plätze is no name
+        ("1.500 Plätze", "1,5 Plätze", (1, 2, False)),  # too short to tell that Plätze is not a name
         ("In Berlin 3.5 million live.", "3,500,000 in Berlin", (2, 2, False)),  # a count behind a name
         ("About 2.50 were left.", "2.5", (1, 1, False)),
         ("有一点一滴的进步。", "进步", (0, 0, False)),
@@ -244,7 +244,7 @@ def test_names_are_not_the_words_that_start_sentences() -> None:
     # short German: only the quantity
     assert share("Die Kündigungsfrist beträgt drei Monate.", "drei Monate") == (1, 1, False)
     assert share("Kündigungsfrist: drei Monate zum Quartalsende.", "3 Monate") == (1, 1, False)
-    # nobody can tell the language, but nouns stand behind articles: no detail
+    # nobody can tell the language, but nouns are behind articles: no detail
     assert share("Es gewinnt die Frist.", "?") == (0, 0, False)
     assert share("Gerhard Schröder met Angela Merkel.", "Merkel") == (1, 3, False)  # Gerhard starts the sentence
 

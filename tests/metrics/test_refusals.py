@@ -355,7 +355,7 @@ def test_a_gold_piece_outside_of_the_refusing_sentences_is_an_answer(
     head: str, tail: str, piece: str, packs: list[str], first: bool
 ) -> None:
     said = tail.format(piece)
-    assume(piece_occurs([piece], fold(said), short_words=True))  # a year inside a word is no answer anywhere
+    assume(piece_occurs([piece], fold(said), short_words=True))  # a year inside a word is not an answer anywhere
     claim = f"{said}\n{head}" if first else f"{head}\n{said}"
     assert rules(*packs).rule(claim, [piece]) is None
 
@@ -377,9 +377,7 @@ def test_the_rest_holds_every_sentence_that_does_not_refuse(parts: list[str], pa
     for one in sentences(text):
         alone = refusing(one.whole.strip(), load_refusal_pack(pack))
         if alone is None and one.whole.strip(" \n.。"):
-            said = one.whole.strip().partition(", but it does not ")[
-                0
-            ]  # which refuses where a refusal stands before it
+            said = one.whole.strip().partition(", but it does not ")[0]  # which refuses where a refusal is before it
             assert said in found.rest
     assert not piece_occurs(["zebra stripes"], found.rest, short_words=True)
 

@@ -154,7 +154,7 @@ def report_on(refused: int, answered: int, folder: Path) -> str:
 def test_a_gold_set_too_small_for_its_gate_is_told_so(tmp_path: Path) -> None:
     sentence = (
         "0 of 20 unanswerable questions answered: the true rate may still be 16 %; "
-        "to show 5 % takes 73 clean cases at the least"
+        "to show 5 % takes 73 clean cases at least"
     )
     text = report_on(20, 0, tmp_path)
     assert f"  answers.under_refusal: {sentence}\n" in text

@@ -104,7 +104,7 @@ def test_two_indexes_from_mirror_to_rollout(tmp_path: Path) -> None:
         f"builtin:{tmp_path / 'shadow'}", "--share", "0.2", "--out", out, "--gold", gold, "--redirects",
         tmp_path / "moves.json",
     )  # fmt: skip
-    assert done.code == 1, done.out + done.err  # extracted answers in three wordings are no canary
+    assert done.code == 1, done.out + done.err  # extracted answers in three wordings are not a canary
     body = json.loads((out / "mirror.json").read_text(encoding="utf-8"))
     assert body["citations"]["told_by"].keys() == {"text"}
     ledger = tmp_path / "rollout.jsonl"

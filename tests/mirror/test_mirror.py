@@ -162,7 +162,7 @@ def test_churn_is_that_of_the_lists(tmp_path: Path) -> None:
 
 
 def test_citations_are_matched_by_their_texts_and_not_by_ids(tmp_path: Path) -> None:
-    """The shadow cuts the documents anew, under other ids and another name."""
+    """The shadow cuts the documents again, under other ids and another name."""
     long = "Backups are kept for thirty days. After that they are deleted for good and nobody can bring them back."
     old = {"guide|1": long, "other|1": "Prices are in euros."}
     new = {"handbook|7": long[:60], "guide|1": "Ask support by mail."}

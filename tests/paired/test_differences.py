@@ -231,7 +231,7 @@ def test_a_percentile_is_tested_beyond_its_tolerance() -> None:
 
 
 def test_a_percentile_is_tested_beyond_min_effect() -> None:
-    """All are slower by 14 of 100 ms: with a tolerance of 15 % that is no loss, and with min_effect = 0 it is one."""
+    """All are slower by 14 of 100 ms: with a tolerance of 15 % this is not a loss, with min_effect = 0 it is one."""
     gate = g.Gate("latency.p95", g.WORSE, "0.15", evidence="paired")
     both = (rows_of({"latency.p95": [Fraction(one)] * 60}) for one in (100, 114))
     pairs = pair(*both)
@@ -291,7 +291,7 @@ def test_what_has_no_test_says_why(name: str, why: str) -> None:
 def test_rows_that_somebody_wrote_by_hand_are_no_crash(name: str, word: Word) -> None:
     gate = g.Gate(name, g.WORSE, "0.02", evidence="paired")
     found = difference(gate, METRICS[name], pair(rows_of({name: [1, word]}), rows_of({name: [1, 1]})))
-    assert found == "the rows hold something that is no number"
+    assert found == "the rows hold something that is not a number"
 
 
 def test_without_a_case_there_is_nothing_to_test() -> None:

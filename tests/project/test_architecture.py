@@ -52,7 +52,7 @@ LAYERS: list[tuple[tuple[str, ...], ...]] = [
     ),
     (("demo", "viewer"), ("cli", "pytest_plugin")),
 ]
-"""Six layers. Inside of one, what stands further left is below: `runner` may import `gold`, never the other way."""
+"""Six layers. Inside one, what stands further left is below: `runner` may import `gold`, never the other way."""
 PLACE = {
     name: (level, step) for level, steps in enumerate(LAYERS) for step, names in enumerate(steps) for name in names
 }
@@ -277,7 +277,7 @@ def test_every_metric_describes_itself() -> None:
 
 
 def test_no_command_reaches_into_the_module_of_another() -> None:
-    """What several commands need stands in a module that is no command."""
+    """What several commands need is in a module that is not a command."""
     from ragworthy.cli.arguments import parser
 
     def handlers(one: argparse.ArgumentParser) -> set[str]:

@@ -164,7 +164,7 @@ def test_a_plugin_that_is_not_there_is_an_error_with_its_name(team: Path) -> Non
 
 
 def words(kind: str, *given: str, highest: str = "1") -> Done:
-    """The end of a score with a metric that says these, one a question, and has a gate that any value passes."""
+    """The end of a score with a metric that says these, one per question, and has a gate that any value passes."""
     text = OWN.replace("source=", f'kind="{kind}", highest={highest}, source=')
     text = text.replace("return facts.in_scope if facts.shipped else None", "return next(SAID, None)")
     text += f"\nSAID = iter([{', '.join(given)}])\n"
@@ -562,7 +562,7 @@ def test_trec_files_say_how_many_documents_were_returned(team: Path) -> None:
     code = own("retrieval", "anchored", "facts.anchored", over="run")
     found = gated(case, code, 'metric = "retrieval.anchored"\nmin = 0.5')
     assert found.metric("retrieval.anchored")["undefined"] == "TREC files hold ids and ranks only"
-    code = own("retrieval", "wrong", "facts.nosuch", over="run")  # a slip of the pen is no lack of the files
+    code = own("retrieval", "wrong", "facts.nosuch", over="run")  # a typo is not a lack of the files
     assert "has no attribute 'nosuch'" in gated(case, code, 'metric = "mrr"\nmin = 0.1').done.err
 
 

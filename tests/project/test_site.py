@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from browser import chromium, needs_browser, opened
 from places import ROOT
 from ragworthy.names import VERSION
 
@@ -28,10 +29,10 @@ def test_every_page_stands_once_in_the_tree_of_the_site() -> None:
     assert sorted(in_toctrees("architecture.md")) == sorted(DESIGN)
 
 
-def test_every_page_stands_once_in_the_table_of_the_readme() -> None:
-    table = (ROOT / "README.md").read_text(encoding="utf-8").split("## Documentation\n")[1]
-    linked = re.findall(r"\]\(docs/([^)#]+)\)", "\n".join(re.findall(r"^\|.*$", table, re.M)))
-    assert sorted(linked) == sorted(PAGES)
+def test_every_page_is_listed_once_on_the_start_page() -> None:
+    listed = (DOCS / "index.md").read_text(encoding="utf-8").split("## All pages\n")[1]
+    linked = re.findall(r"^\| \[[^]]*\]\(([^)#]+)\) \| .", listed, re.M)
+    assert sorted(linked) == sorted(PAGES | {"../CONTRIBUTING.md", "../CHANGELOG.md"})
 
 
 def test_what_the_page_on_architecture_names_is_there() -> None:
@@ -79,6 +80,22 @@ def test_the_site_has_every_page_the_version_and_a_search(site: Path) -> None:
     assert "docs/index.html" in (site / "index.html").read_text(encoding="utf-8")
     assert (site / "searchindex.js").read_text(encoding="utf-8").startswith("Search.setIndex(")
     assert 'href="stability.html"' in start
+
+
+@needs_browser
+def test_the_search_works_from_disk(site: Path) -> None:
+    with chromium() as browser, opened(browser, site / "search.html") as shown:
+        for word, page in (("must_pass", "Policy"), ("題庫", "快速上手")):
+            shown.page.goto(f"{(site / 'search.html').as_uri()}?q={word}")
+            shown.page.wait_for_selector("#search-results li")
+            assert page in "\n".join(shown.page.locator("#search-results li").all_inner_texts())
+        assert shown.errors == []
+        assert [address for address in shown.asked if not address.startswith("file:")] == []
+
+
+def test_chinese_lines_are_joined_without_a_space(site: Path) -> None:
+    text = re.sub(r"<pre>.*?</pre>", "", (site / "docs/zh-Hant/start.html").read_text(encoding="utf-8"), flags=re.S)
+    assert re.findall(r"[\u4e00-\u9fff，。]\n[\u4e00-\u9fff]", text) == []
 
 
 def test_pages_load_nothing_from_elsewhere(site: Path) -> None:

@@ -1,4 +1,4 @@
-"""Two receipts beside each other, in words: inputs by their roles first, then what follows from them."""
+"""Two receipts side by side, in words: inputs by their roles first, then what follows from them."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Signatures with SSH keys: made by `ssh-keygen`, held against allowed signers, without a network."""
+"""Signatures with SSH keys: made by `ssh-keygen`, compared with allowed signers, without a network."""
 
 import shutil
 import subprocess
@@ -54,7 +54,7 @@ def test_a_signature_of_somebody_who_may_is_named(keys: Path, name: str) -> None
     done = run_cli("verify", name)
     assert (
         done.code,
-        "a signature stands beside it and was not checked (--signers FILE)" in done.out.splitlines(),
+        "a signature is beside it and was not checked (--signers FILE)" in done.out.splitlines(),
     ) == (0, True)
 
 
@@ -135,7 +135,7 @@ def test_signing_later_is_the_same_as_signing_at_once(keys: Path) -> None:
     said = "signed: e.zip holds manifest.json.sig, the signature of manifest.json\n"
     assert (done.code, done.out) == (0, said)
     assert (Path("r.json.sig").read_bytes(), Path("e.zip").read_bytes()) == at_once
-    assert run_cli("sign", "e.zip", "--key", keys / "bob").code == 0  # in the place of the other one
+    assert run_cli("sign", "e.zip", "--key", keys / "bob").code == 0  # instead of the other one
     assert run_cli("verify", "e.zip", "--signers", keys / "both", "--signer", "bob@example.com").code == 0
 
 

@@ -1,4 +1,4 @@
-"""Zips that do harm when they are unpacked, and those that are no bundles: refused with the reason, nothing written."""
+"""Zips that do harm when unpacked, and those that are not bundles: refused with the reason, nothing written."""
 
 import contextlib
 import shutil
@@ -15,7 +15,7 @@ from ragworthy.proof import zipped
 from ragworthy.proof.bundle import opened
 from repacked import files_of, packed, sealed
 
-INSIDE = "expected a file inside of the bundle, got"
+INSIDE = "expected a file inside the bundle, got"
 
 
 @pytest.fixture(scope="module")
@@ -143,7 +143,7 @@ def test_a_zip_whose_bytes_do_not_fit_its_own_sums_is_no_bundle(bundle: Path) ->
 def test_what_is_only_called_a_zip_is_no_bundle() -> None:
     for data in (b"", b"hello\n"):
         Path("bad.zip").write_bytes(data)
-        refused("expected a bundle, got a file that is no zip", "RW-R03")
+        refused("expected a bundle, got a file that is not a zip", "RW-R03")
 
 
 def test_another_zip_is_no_bundle() -> None:

@@ -265,7 +265,7 @@ def test_without_a_target_the_traces_of_the_policy_are_judged(project: Project) 
     assert said(done) == ["judged: recorded traces traces.jsonl", "verdict: SHIP: all 6 gates hold"]
     write_jsonl(project.folder / "traces.jsonl", traces_of(GOLD)[1:])
     done = project.run()
-    assert (done.ret, said(done)[1]) == (1, "verdict: INVALID: the evidence cannot carry a verdict")
+    assert (done.ret, said(done)[1]) == (1, "verdict: INVALID: there is not enough valid evidence for a verdict")
 
 
 def test_a_policy_by_option(project: Project) -> None:
@@ -434,7 +434,7 @@ def test_options_of_the_run_are_those_of_the_fixture(project: Project) -> None:
     project.lay(tests=TESTS + extra)
     done = project.run("-k", "verdict")
     assert len(project.asked) == 3
-    assert said(done)[1] == "verdict: INVALID: the evidence cannot carry a verdict"
+    assert said(done)[1] == "verdict: INVALID: there is not enough valid evidence for a verdict"
     assert done.parseoutcomes() == {"failed": 1, "deselected": 11}
 
 

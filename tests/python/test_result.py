@@ -62,7 +62,7 @@ def test_no_ship_shows_the_gates_and_the_first_offenders() -> None:
 def test_invalid_and_inconclusive_say_why() -> None:
     with pytest.raises(AssertionError) as caught:
         scored(RIGHT[1:]).assert_ship()
-    assert "INVALID: the evidence cannot carry a verdict" in str(caught.value)
+    assert "INVALID: there is not enough valid evidence for a verdict" in str(caught.value)
     assert "  not valid: 1 question has no trace" in str(caught.value)
     assert str(caught.value).endswith("verdict: INVALID (exit 4): 1 question has no trace\n")
     with pytest.raises(AssertionError) as caught:
@@ -117,7 +117,7 @@ def test_neither_is_a_verdict_a_metric_or_a_run() -> None:
     result = scored(WRONG)
     with pytest.raises(TypeError, match='a verdict is neither true nor false: compare it, as in verdict == "SHIP"'):
         assert result.verdict
-    with pytest.raises(TypeError, match='inside of a verdict: compare it, as in verdict == "SHIP"'):
+    with pytest.raises(TypeError, match='inside a verdict: compare it, as in verdict == "SHIP"'):
         assert "SHIP" in result.verdict
     with pytest.raises(TypeError, match=r"compare its value, as in metric\.value >= 0\.8"):
         assert result.metrics["answers.precision"]

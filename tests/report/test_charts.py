@@ -1,4 +1,4 @@
-"""Charts: where things stand in them is worked out by hand, and read back from the SVG."""
+"""Charts: where things are in them is worked out by hand, and read back from the SVG."""
 
 import json
 from pathlib import Path

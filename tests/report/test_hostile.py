@@ -350,7 +350,7 @@ def test_on_a_terminal_there_are_colours_and_progress_and_nothing_else(world: Wo
             assert CONTROL.findall(ours) == [], (command, text)
 
 
-# file names that are no text
+# file names that are not text
 
 
 def test_names_that_are_not_utf_8_are_shown_and_nothing_breaks(tmp_path: Path, worlds: dict[str, World]) -> None:

@@ -32,7 +32,7 @@ HOSTILE = {
 
 
 def example(folder: Path) -> Path:
-    """The bundled run that must not ship, held against the one that may."""
+    """The bundled run that must not ship, compared with the one that may."""
     given = ["--gold", EXAMPLE / "gold.jsonl", "--corpus", EXAMPLE / "chunks.jsonl", "--slice", "topic"]
     base, page = folder / "base.json", folder / "report.html"
     run_cli("score", "answers", *given, "--trace", EXAMPLE / "runs" / "candidate.jsonl", "-o", base, "-q")
@@ -42,7 +42,7 @@ def example(folder: Path) -> Path:
 
 
 def made(folder: Path, questions: dict[str, str], *, texts: int = 0, size: int = 0, letter: str = "x") -> Path:
-    """A page of questions of one's own: every third answer is wrong, and each has so many texts of so many signs."""
+    """A page of given questions: every third answer is wrong, and each has so many texts of so many characters."""
     gold, traces, chunks = [], [], []
     for nth, (qid, question) in enumerate(questions.items()):
         ids = [f"{qid} d{place}" for place in range(texts)] or ["d"]

@@ -93,7 +93,7 @@ LINES: dict[str, Callable[[str], str]] = {
 
 
 class Page(HTMLParser):
-    """The tags of a page, and its text; what is inside of code is left out of `plain`."""
+    """The tags of a page, and its text; what is inside code is left out of `plain`."""
 
     def __init__(self, html: str) -> None:
         super().__init__()
@@ -145,7 +145,7 @@ LINKED = re.compile(
     r"|(?<!\w)[~!%&]\w|\[|\]",  # GitLab
     re.IGNORECASE,
 )
-"""What hosts turn into mentions, references, links, pictures and formulas in the text outside of code."""
+"""What hosts turn into mentions, references, links, pictures and formulas in the text outside code."""
 
 
 @pytest.mark.parametrize("parser", INSTALLED)

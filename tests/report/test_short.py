@@ -37,7 +37,7 @@ def test_a_run_that_may_not_ship_fits_24_lines(columns: int, monkeypatch: pytest
     assert "  ✗  precision      0.625  5/8  ≥ 0.80  what we ship must be right and cited" in lines
     assert [line[2:6] for line in lines if "OUT_OF_SCOPE: " in line] == ["H001", "H002", "H011"]
     assert "  H001  OUT_OF_SCOPE: cites an id that was not retrieved: bucket-2" in lines
-    assert "Cannot show 4 of 5 gates for certain; 12 questions: a release needs at least 30" in lines
+    assert "Too few cases to prove 4 of 5 gates; 12 questions: a release needs at least 30" in lines
     assert lines[-2:] == ["7 notes: --full; wrote .ragworthy/receipt.json, .ragworthy/report.html", LAST]
 
 

@@ -38,7 +38,7 @@ def test_from_the_first_traffic_to_promotion(canary: Path) -> None:
     assert code == 0 and said.endswith("go on (exit 0)\n"), said
     at = (NOON + timedelta(hours=1)).strftime(AT)
     assert advanced(canary, "--report", report, "--log", first, "--at", at)[0] == 0
-    # the next share stands on its own records
+    # the next share is on its own records
     code, said = checked(canary, "--log", first)
     assert code == 3 and "too early: 0 of 60 minutes passed\n" in said
     second = log(folder / "log2.jsonl", NOON + timedelta(hours=1), 60)
@@ -137,7 +137,7 @@ def test_too_little_traffic_waits(canary: Path) -> None:
     assert code == 3 and "the canary has 150 samples of 200" in said
     code, said = checked(canary, "--log", few)
     assert code == 3 and "too early: 30 of 60 minutes passed\n" in said
-    # a log that stopped is no log that says all is well
+    # a log that stopped is not a log that says all is well
     full = log(folder / "full.jsonl", NOON, 60)
     assert checked(canary, "--log", full)[0] == 0
     assert checked(canary, "--log", full, "--until", "now")[0] == 3

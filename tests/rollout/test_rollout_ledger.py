@@ -18,7 +18,7 @@ from rollouts_laid import SIGNED, Row, advanced, begun, judged, lay, moves, roll
 
 @pytest.fixture
 def filled(tmp_path: Path) -> Path:
-    """A ledger of six moves: two rollouts, of which the second stands at the canary."""
+    """A ledger of six moves: two rollouts, of which the second is at the canary."""
     lay(tmp_path)
     report, receipt = judged(tmp_path)
     ledger = begun(tmp_path)
@@ -45,7 +45,7 @@ def test_a_line_has_what_was_decided_by_whom_and_on_what(filled: Path) -> None:
 
 
 def test_the_hash_is_the_one_that_anybody_can_compute(filled: Path) -> None:
-    """SHA-256 of the line without its hash, keys sorted, no blanks."""
+    """SHA-256 of the line without its hash, keys sorted, no spaces."""
     import hashlib
 
     for line in moves(filled):
@@ -135,7 +135,7 @@ def test_a_line_that_was_cut_off_while_it_was_written_is_no_move(filled: Path) -
     whole = filled.read_bytes()
     filled.write_bytes(whole + whole.splitlines(keepends=True)[-1][:100])
     code, said = verified(filled)
-    assert code == 0 and "the last line was cut off while it was written: it is no move\n" in said
+    assert code == 0 and "the last line was cut off while it was written: it is not a move\n" in said
     rolled_back(filled)
     assert filled.read_bytes().startswith(whole) and verified(filled)[0] == 0
     assert moves(filled)[-1]["state"] == "rolled_back"
@@ -155,7 +155,7 @@ def test_a_whole_line_without_its_line_end_counts_and_stays(filled: Path) -> Non
 def test_what_is_left_of_a_line_is_told_by_every_command(filled: Path) -> None:
     whole = filled.read_bytes()
     filled.write_bytes(whole + b'{"schema":"ragworthy.ro')
-    told = f"{filled}:6: the last line was cut off while it was written: it is no move\n"
+    told = f"{filled}:6: the last line was cut off while it was written: it is not a move\n"
     done = run_cli("rollout", "check", "--ledger", filled, "--log", filled)
     assert done.err.startswith(told)
     filled.write_bytes(whole[:-1] + b"x")  # a whole line, and something after it

@@ -222,7 +222,7 @@ def test_calls_whose_time_is_up_keep_their_place(tmp_path: Path, cli: Cli, name:
     assert max(flying) == 3
     assert any(later < earlier for earlier, later in pairwise(flying))  # calls end while others wait for their place
     times = [one["e2e_ms"] for one in lines(tmp_path / "out" / "timings.jsonl")]
-    assert all(595 <= one < 950 for one in times)  # the wait after a timeout is no time of the question
+    assert all(595 <= one < 950 for one in times)  # the wait after a timeout is not a time of the question
 
 
 def test_calls_that_never_end_are_said_to_be_left_running(tmp_path: Path) -> None:

@@ -230,7 +230,7 @@ def test_a_form_that_is_refused_is_not_asked_for_again(url: str, model: str, for
     before = len(requests(url))
     told, notes = asyncio.run(twice())
     assert [(one.claim, one.citations) for one in told] == [GOOD, GOOD]
-    # what was refused is no attempt of the model's
+    # what was refused is not an attempt of the model's
     assert [(one.usage["attempts"], one.usage["format"], one.sent) for one in told] == [
         (1, form, len(forms)),
         (1, form, 1),
@@ -747,7 +747,7 @@ def test_the_proxy_of_the_environment_hears_nothing(url: str, monkeypatch: pytes
             monkeypatch.delenv(name, raising=False)
         assert asked(url, "good").claim == "It is as the first chunk says."
         assert heard == []
-        # the proxy does listen: a client that heeds the environment goes there
+        # the proxy does listen: a client that follows the environment goes there
         reply = httpx.post(f"{url}/chat/completions", json={"model": "m"}, headers={"Authorization": "Bearer other"})
         assert "From the proxy." in reply.text
         assert heard == ["other"]

@@ -323,7 +323,7 @@ def test_events_and_lines() -> None:
          "expected JSON in a line of the stream, got <html> (invalid character (byte 0))"),
         (b'data: {"a": 1}\n\n', "none", 'expected JSON, got data: {"a": 1} (events: write stream = "sse" in [reply])'),
         (b'{"a": 1}\n{"a": 2}\n', "none",
-         'expected JSON, got {"a": 1} {"a": 2} (one object a line: write stream = "ndjson" in [reply])'),
+         'expected JSON, got {"a": 1} {"a": 2} (one object per line: write stream = "ndjson" in [reply])'),
         (b"<html>", "none", "expected JSON, got <html> (invalid character (byte 0))"),
     ],
 )  # fmt: skip

@@ -195,7 +195,7 @@ def test_cues(question: str, text: str, cue: float | None) -> None:
 
 
 def test_weights_of_terms(lock: Path) -> None:
-    """`boat` stands in 2 of 4 chunks, `zebra` in none."""
+    """`boat` is in 2 of 4 chunks, `zebra` in none."""
     shelf = Shelf(lock)
     size = len(shelf.index.chunks)
     holding = sum("boat" in chunk.text.lower() for chunk in shelf.index.chunks)
@@ -291,7 +291,7 @@ def test_answers_from_prose_lists_and_tables(lock: Path) -> None:
 
 
 def test_a_neighbour_that_clearly_helps(lock: Path) -> None:
-    """`boats`, `wait`, `buoy` stand in one sentence and `longer`, `20` in the next."""
+    """`boats`, `wait`, `buoy` are in one sentence and `longer`, `20` in the next."""
     claim = answer(Pipeline(lock), "Do boats longer than 20 m wait at the buoy?")["claim"]
     assert claim == "Boats must wait at the buoy. Boats longer than 20 m cannot enter at low tide."
 

@@ -456,7 +456,7 @@ def test_a_run_with_a_policy_goes_on_with_its_gate(tmp_path: Path, cli: Cli, mon
     # the policy judges other traces: what it says of refusals holds for these, too
     told = following("--out", "other", "-c", "own.toml")
     assert told == named.format("other") + " --refusal " + shlex.quote("It's 'none'.")
-    # a refusal that is no part of the policy: its gate would count it otherwise
+    # a refusal that is not part of the policy: its gate would count it otherwise
     told = following("--out", "out", "-c", "own.toml", "--resume", "--refusal", "No.")
     assert told == named.format("out") + " --refusal " + shlex.quote("It's 'none'.") + " --refusal No."
     Path("ragworthy.toml").write_text(POLICY)

@@ -1,4 +1,4 @@
-"""A target that makes the same mistake in every reply stops the run early, and the folder is no dead end."""
+"""A target that makes the same mistake in every reply stops the run early, and the folder is not a dead end."""
 
 import json
 import os

@@ -477,7 +477,7 @@ def test_the_proxy_of_the_environment_hears_nothing(
         monkeypatch.delenv(name, raising=False)
     assert "expected" not in asked(use, f"{rude}/well")
     assert heard == []
-    httpx.get(f"{rude}/well")  # a client that heeds the environment goes there
+    httpx.get(f"{rude}/well")  # a client that follows the environment goes there
     assert heard == [f"{rude}/well"]
 
 

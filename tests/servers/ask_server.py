@@ -2,7 +2,7 @@
 
     python ask_server.py LOG [PORT]
 
-prints its port, then serves until it is killed. What it does stands in the question: `slow 0.2`, `drop`, `status 500`,
+prints its port, then serves until it is killed. What it does is in the question: `slow 0.2`, `drop`, `status 500`,
 `status 429 1` (Retry-After), `flaky 2` (fails so many times, then answers), `json` (not JSON), `huge`, `shape`, `hang`,
 `echo` (repeats the Authorization header), `die` (the server ends), `packed`, `moved`, `nothttp`.
 """

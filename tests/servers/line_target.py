@@ -1,4 +1,4 @@
-"""A pipeline that is a process: one JSON line in, one out. What it does stands in the question.
+"""A pipeline that is a process: one JSON line in, one out. What it does is in the question.
 
 `die 3`, `garbage`, `twice` (one reply too many), `hang`, `huge`, `half` (dies in the middle of a line), `kill`, `slow`,
 `shape`, `chatter` (much on stderr); it says how often it was asked in `usage`.

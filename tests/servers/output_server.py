@@ -2,7 +2,7 @@
 
     python output_server.py LOG
 
-prints its port, then serves until it is killed. What it does stands in the question: `slow 0.2`, `status 500`, `text`
+prints its port, then serves until it is killed. What it does is in the question: `slow 0.2`, `status 500`, `text`
 (not JSON), `object` (raw is an object), `fenced`, `answers` (a reply of the other contract), `another` (names another
 question), `other prompt`, `control` (signs that a terminal obeys), `huge`, `error` (says itself that it failed),
 `documents` (an answer with documents).

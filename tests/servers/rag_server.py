@@ -5,7 +5,7 @@
 prints its port, then serves until it is killed. `/v1/chat/completions` speaks like OpenAI and adds `sources`; with
 `"stream": true` it streams. `/ask` takes GET and POST, `/api/chat` speaks like Ollama, `/json` answers with JSON in
 the text, `/broken` and `/keyed` behave badly on purpose, `/pieces` gives the key back in pieces.
-What goes wrong stands in the question: `status 429 1`, `flaky 2`, `cut` (a stream without its end),
+What goes wrong is in the question: `status 429 1`, `flaky 2`, `cut` (a stream without its end),
 `said` (an error inside a good reply), `none` (no answer).
 """
 
@@ -66,7 +66,7 @@ class Handler(BaseHTTPRequestHandler):
             work(body, query)
 
     def failed(self, question: str) -> bool:
-        """Do what the question asks for; True where that was no answer."""
+        """Do what the question asks for; True where that was not an answer."""
         words = question.split()
         if words[:1] == ["status"]:
             self.send(
@@ -146,7 +146,7 @@ class Handler(BaseHTTPRequestHandler):
         return [key[begin:end] for begin, end in pairwise(places)]
 
     def pieces(self, body: Any, query: Any) -> None:
-        """The key in deltas, in parts, in parts between others, around a marker, or in what is no answer."""
+        """The key in deltas, in parts, in parts between others, around a marker, or in what is not an answer."""
         cut, form = self.cut(body["cuts"]), body["form"]
         parts = [{"type": "text", "text": one} for one in ("It is ", *cut, " [1]")]
         if form.startswith("stream"):

@@ -1,4 +1,4 @@
-"""Pipelines that do to their process what no pipeline should. What they do stands in the question."""
+"""Pipelines that do to their process what no pipeline should. What they do is in the question."""
 
 import asyncio
 import contextlib

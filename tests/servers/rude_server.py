@@ -150,7 +150,7 @@ class Handler(socketserver.StreamRequestHandler):
         self.send(json.dumps({"error": f"bad keys {' '.join(forms)}"}).encode(), "401 Who")
 
     def do_cut(self, service: str, asked: dict[str, Any], key: str) -> None:
-        """The key, but for its last two letters, stands right before each place where a body may be cut."""
+        """The key, but for its last two letters, is right before each place where a body may be cut."""
         body = bytearray(b" " * (1 << 15))
         for place in (200, 800, 1 << 14):
             body[place - len(key) + 2 : place + 2] = key.encode()

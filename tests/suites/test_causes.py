@@ -236,7 +236,7 @@ def unfound(world: World, gold: Row) -> Row:
 
 
 def part(world: World, gold: Row) -> Row:
-    """Two gold chunks: one is retrieved and cited, the text stands in the other."""
+    """Two gold chunks: one is retrieved and cited, the text is in the other."""
     piece = gold["gold_claim_substr"]
     texts = {one["id"]: one["text"].lower() for one in world.chunks}
     held = [name for name in world.ids if name not in world.lost]

@@ -220,7 +220,7 @@ def suite_of(name: str) -> str:
 
 
 def stand_ins(suite: Declared) -> list[Input]:
-    """The inputs that stand in the place of those that a suite needs."""
+    """The inputs that replace those that a suite needs."""
     needed = {one.receipt_role for one in suite.inputs if one.needed}
     return [one for one in suite.inputs if one.receipt_role in needed and not one.needed]
 

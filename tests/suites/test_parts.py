@@ -359,7 +359,7 @@ def test_a_suite_that_reads_whole_cannot_be_cut() -> None:
 
 
 def test_merged_from_another_folder_with_a_receipt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The inputs are found where they stand beside the parts, and what is merged verifies like any other score."""
+    """The inputs are found where they are beside the parts, and what is merged verifies like any other score."""
     names = apart(messy("structured")[0], 2)
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()

@@ -45,7 +45,7 @@ def test_a_baseline_has_the_rows_that_were_written_beside_it(name: str) -> None:
     for metric, words in rows.words.items():
         said = [None if word is None else number(word) for word in words]
         there = [one["metrics"].get(metric) for one in written]
-        if metric.startswith("structured.score_"):  # of one question alone they are the score, which stands there once
+        if metric.startswith("structured.score_"):  # of one question alone they are the score, which is there once
             there = [one["metrics"]["structured.score"] for one in written]
         assert said == pytest.approx(there, abs=1e-3), metric
 

@@ -1,4 +1,4 @@
-"""The pages in a real browser: nothing on its console, nothing beyond the width of a telephone, forms that work."""
+"""The pages in a real browser: nothing on its console, nothing beyond the width of a phone, forms that work."""
 
 import json
 import shutil

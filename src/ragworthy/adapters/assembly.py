@@ -1,6 +1,6 @@
 """Spans of one trace to one trace of ours: question, documents, answer, citations, times, tokens.
 
-The rules, each with its reason, stand in docs/import-traces.md.
+The rules, each with its reason, are in docs/import-traces.md.
 """
 
 import re
@@ -34,7 +34,7 @@ from ragworthy.adapters.spans import (
 from ragworthy.adapters.tokens import together
 
 _PIPELINE = re.compile(r"pipeline\.run", re.IGNORECASE)
-"""What Haystack calls the step around all others; what that gives back stands under the names of components."""
+"""What Haystack calls the step around all others; what that gives back is under the names of components."""
 NO_ANSWER = "no answer in the spans of the trace"
 
 
@@ -129,7 +129,7 @@ def _retrieved(spans: Mapping[str, Span], outer: Span | None) -> list[Span]:
 
 
 def _calls(spans: Mapping[str, Span]) -> list[Span]:
-    """Model calls outside of retrieval, in the order of time; those that hold an answer where one does."""
+    """Model calls outside retrieval, in the order of time; those that hold an answer where one does."""
     aside = below(spans, {one for one, span in spans.items() if span.kind in (RETRIEVER, RERANKER)})
     calls = sorted((span for one, span in spans.items() if span.kind == LLM and one not in aside), key=_ended)
     direct = [span for span in calls if (reply := reply_of(span)) is not None and reply.direct]
@@ -189,7 +189,7 @@ def _qid(trace: str, spans: Mapping[str, Span], question: str, rules: Rules) -> 
     if len(asked) == 1:
         return next(iter(asked)), "", ""
     if len(asked) > 1:
-        return "", "its question stands under several qids in the gold set", ""
+        return "", "its question is under several qids in the gold set", ""
     if given:
         return given, "", "" if rules.own_gold else "unknown"
     return (trace, "", "made") if rules.own_gold else ("", "its question is not in the gold set", "")

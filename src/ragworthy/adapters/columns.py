@@ -62,7 +62,7 @@ NAMES: dict[str, tuple[str, ...]] = {
     "citations": ("citations", "citation", "cited", "cited ids", "cited sources", "cited chunks"),
     "error": ("error",),
 }  # fmt: skip
-"""What each field is called, in lower case, with blanks for other signs. The first name that is there counts."""
+"""What each field is called, in lower case, with spaces for other characters. The first name that is there counts."""
 ANSWERS = ("answer", "answers", "antwort", "antworten", "respuesta", "respuestas", "réponse", "réponses", "reponse",
            "risposta", "resposta", "答案", "回答", "答え", "解答", "答复", "答覆", "답변")  # fmt: skip
 """Names of an answer that do not say whose it is: the expected one, unless something shows that a pipeline gave it."""

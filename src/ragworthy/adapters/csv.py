@@ -131,7 +131,7 @@ def _no_text(name: str) -> DataError:
 
 
 def parsed(text: str, delimiter: str, path: Path) -> Iterator[tuple[int, list[str]]]:
-    """The records of a table with the lines they begin on; blank ones are passed over."""
+    """The records of a table with the lines they begin on; blank ones are skipped."""
     before = csv.field_size_limit(LONGEST_CELL)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     line = 1
@@ -141,7 +141,7 @@ def parsed(text: str, delimiter: str, path: Path) -> Iterator[tuple[int, list[st
                 yield line, cells
             line = reader.line_num + 1
     except csv.Error as error:
-        reason = "the end of the file inside of a quoted cell" if "end of data" in str(error) else str(error)
+        reason = "the end of the file inside a quoted cell" if "end of data" in str(error) else str(error)
         raise data_error("RW-A06", f"expected a row of cells, got: {reason}", where=f"{path}:{line}") from None
     finally:
         csv.field_size_limit(before)
@@ -180,7 +180,7 @@ def _adapter() -> Adapter:
     from ragworthy.adapters.tabular import OPTIONS
 
     own = (
-        Option("--delimiter", "what stands between cells (default: found out)", "SIGN"),
+        Option("--delimiter", "what is between cells (default: found out)", "SIGN"),
         Option("--encoding", "of the file (default: utf-8)", "NAME"),
     )
     return Adapter("csv", "a table as CSV, from a spreadsheet", ("gold", "trace", "chunks"), (*OPTIONS, *own), read)

@@ -9,7 +9,7 @@ from ragworthy.adapters.spans import OUTPUT, RERANKER, RETRIEVER, Span
 
 LENGTH_LIMIT = "OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT"
 _FEW = 3
-"""So many values of the same length, none longer, are no chance."""
+"""So many values of the same length, none longer, are not chance."""
 _SHORTEST = 16
 _STARTS = re.compile(r'\s*(\{\s*"|\[\s*[\[{"])')
 _TOKENS = re.compile(r'"(?:[^"\\]|\\.)*"|["{}\[\]]', re.DOTALL)

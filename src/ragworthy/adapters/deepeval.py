@@ -54,7 +54,7 @@ def _rows(path: Path) -> Rows:
 
 
 def _split(row: Row) -> Row:
-    """A row whose passages stand in lists. Where a passage may hold a table, what joins passages cannot be told."""
+    """A row whose passages are in lists. Where a passage may hold a table, what joins passages cannot be told."""
     if "turns" in row.value and not row.value.get("input"):
         return row._replace(broken="a conversation of several turns")
     joined = {name: cell for name in LISTS if isinstance(cell := row.value.get(name), str) and cell}

@@ -16,7 +16,7 @@ from ragworthy.errors import UsageError, usage_error
 MARKER = r"\[(?:doc(?:ument)?|source)? ?#?(\d+(?: ?[,;\-–] ?(?:doc)?\d+)*)\]|【(\d+(?: ?[,、;\-–] ?\d+)*)】"
 """`[1]`, `[1, 2]`, `[1-3]`, `[doc1]`, `[Source 1]`, `【1】`; several in a row are several markers."""
 LARGEST_STRAY = 99
-"""A number that is no document is still a citation (of nothing) up to here; `[2024]` and `[404]` are text."""
+"""A number that is not a document is still a citation (of nothing) up to here; `[2024]` and `[404]` are text."""
 _SOURCE_LINE = re.compile(r"\ASource \d+:\r?\n")
 _CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]+`", re.DOTALL)
 _UUID = re.compile(r"[0-9a-f]{8}-?[0-9a-f]{4}-?([0-9a-f])[0-9a-f]{3}-?[0-9a-f]{4}-?[0-9a-f]{12}", re.IGNORECASE)
@@ -31,7 +31,7 @@ _FILE_KEYS = ("source", "doc_uri", "file_path", "file_name", "url", "source_url"
 _PLACE_KEYS = ("start_index", "split_idx_start", "split_id", "chunk_index", "chunk_number", "chunk", "seq_num")
 _OFFSETS = ("start_index", "split_idx_start")
 _UNITS = (("p", ("page", "page_number")), ("row", ("row",)), ("s", ("seq_num",)), ("s", ("split_id",)))
-"""What loaders cut a file into before it is split: pages, rows, records. Offsets begin anew in each of them."""
+"""What loaders cut a file into before it is split: pages, rows, records. Offsets begin again in each of them."""
 _REPR = re.compile(r"<?[A-Za-z_][A-Za-z0-9_.]*\(")
 _DEPTH = 4
 
@@ -47,7 +47,7 @@ class Document(NamedTuple):
 
 
 def content_id(text: str) -> str:
-    """An id made of the text: equal texts have equal ids, whatever their line breaks and blanks.
+    """An id made of the text: equal texts have equal ids, whatever their line breaks and spaces.
 
     >>> content_id("Names stay\\n  blocked.") == content_id("Names stay blocked. ")
     True
@@ -181,7 +181,7 @@ class DocIds:
 
     @property
     def trusts_uuids(self) -> bool:
-        """Whether random UUIDs can mean anything outside of this build of the index."""
+        """Whether random UUIDs can mean anything outside this build of the index."""
         return any(new_each_build(one) for one in self.known)
 
     def named(self, found: Document) -> Document:

@@ -28,7 +28,7 @@ _LONGEST = 8
 """So many words each of several answers may have; what is longer is a part of a sentence."""
 _SEVERAL = 2
 ENDING = r"\bcitations\s*:\s*\[([^\[\]]*)\]"
-"""Citations that stand in brackets behind an answer."""
+"""Citations that are in brackets behind an answer."""
 
 
 def is_sentence(text: str) -> bool:
@@ -94,9 +94,9 @@ def _is_list(text: str, mark: str) -> bool:
 
 
 def answered(value: Any) -> tuple[Any, Any]:
-    """What an answer says and what it cites, where both stand in one object; one that only cites says nothing.
+    """What an answer says and what it cites, where both are in one object; one that only cites says nothing.
 
-    An object written as text is one too, and its list of citations stands before one in brackets behind it.
+    An object written as text is one too, and its list of citations is before one in brackets behind it.
 
     >>> answered({"claim": "45 days.", "citations": ["b"]}), answered({"citations": ["b"]}), answered("45 days.")
     (('45 days.', ['b']), ('', ['b']), ('45 days.', None))

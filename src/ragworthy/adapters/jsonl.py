@@ -1,4 +1,4 @@
-"""Records of any shape as JSON: a line each, an array, a list inside of an object; `.gz`, `.zst` and Parquet too."""
+"""Records of any shape as JSON: a line each, an array, a list inside an object; `.gz`, `.zst` and Parquet too."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -90,7 +90,7 @@ def _line(line: bytes, where: str) -> Any:
 
 
 def _whole(path: Path, first: bytes, lines: Iterator[tuple[int, bytes]]) -> Iterator[Value]:
-    """The values of a file that has line breaks inside of them."""
+    """The values of a file that has line breaks inside them."""
     pieces, size = [first], len(first)
     for _, line in lines:
         size += len(line) + 1
@@ -109,7 +109,7 @@ def _whole(path: Path, first: bytes, lines: Iterator[tuple[int, bytes]]) -> Iter
 
 
 def _following(text: str, where: str) -> Iterator[Value]:
-    """Values that follow each other with nothing, blanks or commas between them, as consoles print them."""
+    """Values that follow each other with nothing, spaces or commas between them, as consoles print them."""
     read = json.JSONDecoder(parse_constant=_no_number).raw_decode
     at = 0
     count = 0
@@ -121,7 +121,7 @@ def _following(text: str, where: str) -> Iterator[Value]:
         begin = at
         try:
             _, at = read(text, at)
-            value = msgspec.json.decode(text[begin:at])  # the other decoder takes what is no JSON
+            value = msgspec.json.decode(text[begin:at])  # the other decoder takes what is not JSON
         except RecursionError:
             raise _too_deep(where) from None
         except ValueError as error:

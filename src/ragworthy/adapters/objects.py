@@ -1,4 +1,4 @@
-"""Records of JSON files however they are laid out: a line each, an array, a list inside of an object, Parquet."""
+"""Records of JSON files however they are laid out: a line each, an array, a list inside an object, Parquet."""
 
 from collections.abc import Sequence
 from pathlib import Path

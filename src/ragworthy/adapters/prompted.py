@@ -1,6 +1,6 @@
-"""Which of the documents that retrievers gave back stand in the prompt, and in which order: what the model saw.
+"""Which of the documents that retrievers gave back are in the prompt, and in which order: what the model saw.
 
-Texts are compared by their letters and digits, so that blanks, quotes and the escapes of JSON and HTML do not matter.
+Texts are compared by their letters and digits, so that spaces, quotes and the escapes of JSON and HTML do not matter.
 What cannot be told for sure stays as the retrievers gave it.
 """
 
@@ -21,7 +21,7 @@ _PARALLEL = ("RunnableParallel", "RunnableEach")
 _ESCAPE = re.compile(r'\\(?:u([0-9a-fA-F]{4})|([nrtbf"\\/]))')
 _CITES = re.compile(MARKER, re.IGNORECASE)
 _FRAGMENT = 40
-"""So many letters in a row of a text that does not stand in a prompt as a whole show that a part of it does."""
+"""So many letters in a row of a text that is not in a prompt as a whole show that a part of it does."""
 _MOST = 200
 """So many fragments of a text are looked for."""
 
@@ -33,7 +33,7 @@ class Undecided(Refused):
 
 
 class Call(NamedTuple):
-    """One retrieval: where it stands among the steps, and when it ran."""
+    """One retrieval: where it is among the steps, and when it ran."""
 
     parent: str
     start: int
@@ -115,7 +115,7 @@ def _of_several(
     best: str,
     answer: str,
 ) -> Seen:
-    """Lists that were made side by side: the one that stands in the prompt, or the one whose texts are numbered."""
+    """Lists that were made side by side: the one that is in the prompt, or the one whose texts are numbered."""
     if not held:
         raise Undecided(UNDECIDED, ".documents")
     order = _placed(held, texts, best)
@@ -157,7 +157,7 @@ def _numbered(
     texts: Mapping[tuple[int, int], str],
     prompt: str,
 ) -> bool:
-    """Whether 1, 2, 3 … stand before these texts, each after the text before it."""
+    """Whether 1, 2, 3 … are before these texts, each after the text before it."""
     ends = {}
     end = 0
     for one in order:
@@ -171,7 +171,7 @@ def _numbered(
 
 
 def _without(texts: Iterable[str], prompts: Sequence[str]) -> str:
-    """What prompts hold besides some texts. Neighbouring chunks overlap: what they share is no part of the other."""
+    """What prompts hold besides some texts. Neighbouring chunks overlap: what they share is not part of the other."""
     left = "\n".join(prompts)
     for text in sorted(texts, key=len, reverse=True):
         left = left.replace(text, "\n")
@@ -192,7 +192,7 @@ def cites(answer: str) -> bool:
 
 
 def letters(text: str) -> str:
-    """The letters and digits of a text, whatever stands between them and however it is escaped.
+    """The letters and digits of a text, whatever is between them and however it is escaped.
 
     >>> letters('Say "no"\\\\n&amp; go.') == letters("say\\n\\"no\\" go")
     True

@@ -11,7 +11,7 @@ _IDS = ("gold_citations", "relevant")
 
 
 class Questions(NamedTuple):
-    """The wordings of every question, as they are and with case and blanks evened out."""
+    """The wordings of every question, as they are and with case and spaces evened out."""
 
     qids: frozenset[str] = frozenset()
     exact: dict[str, set[str]] = {}  # noqa: RUF012 - never written to
@@ -22,7 +22,7 @@ class Questions(NamedTuple):
     """The first wording of each question."""
 
     def asked(self, text: str) -> set[str]:
-        """The qids of the questions with this wording: exactly, or but for case and blanks."""
+        """The qids of the questions with this wording: exactly, or but for case and spaces."""
         return self.exact.get(text.strip()) or self.folded.get(_folded(text)) or set()
 
 

@@ -79,7 +79,7 @@ def _documents_of(span: Span) -> Found:
 
 
 def _completed(found: Found, name: str, span: Span) -> Found:
-    """Documents of attributes, held against those of the output: whether some are missing, and ids only given there."""
+    """The documents of attributes against those of the output: whether some are missing, and ids given only there."""
     listed = _list_in(json_opened(span.first(OUTPUT)), _DEPTH)
     if found.damage or not listed:
         return found
@@ -150,7 +150,7 @@ def _inside(value: Any, depth: int) -> list[Document]:
 
 
 class Reply(NamedTuple):
-    """What a model said. `direct`: it stands where answers stand, and not only in what came out of the span."""
+    """What a model said. `direct`: it is where answers stand, and not only in what came out of the span."""
 
     text: str
     direct: bool

@@ -77,7 +77,7 @@ def _repeated(records: Sequence[Record], asked: str, says: Sequence[str]) -> Ite
     if again:
         some = ", ".join(sorted(again[0])[:2])
         more = sum(len(names) - 1 for names in again)
-        yield f"{more} of {len(records)} stand there again, the same question with the same answer (for example {some})"
+        yield f"{more} of {len(records)} are there again, the same question with the same answer (for example {some})"
 
 
 def _of_gold(gold: Sequence[Record]) -> Iterator[str]:

@@ -190,7 +190,7 @@ def context_chunk(one: Document, path: Any = None) -> dict[str, Any]:
 def chunk(one: Document) -> dict[str, Any]:
     """A document as a chunk that is the same on every machine: no dates, no folders above the working folder.
 
-    It says that it was retrieved: who scores with a file of such chunks knows that it is no whole corpus.
+    It says that it was retrieved: who scores with a file of such chunks knows that it is not a whole corpus.
     """
     made = chunk_of(one)
     attrs = {key: value for key, value in made.pop("attrs", {}).items() if key in _PAGE}

@@ -29,7 +29,7 @@ MARKER = Option("--marker", "how answers cite what was retrieved: a regular expr
                 "REGEX")  # fmt: skip
 DOC_ID = Option("--doc-id", "what names a passage: id, content, or metadata:KEY,KEY (default: the first there is)",
                 "RULE")  # fmt: skip
-SPLIT = Option("--split-on", "what stands between several answers or sources in one cell, e.g. ';'", "TEXT")
+SPLIT = Option("--split-on", "what is between several answers or sources in one cell, e.g. ';'", "TEXT")
 NO_ANSWER = Option(
     "--unanswerable",
     "what an answer says where there is none (repeatable; default: N/A and 'not in context'; an empty one always)",
@@ -256,7 +256,7 @@ def _judged(cells: Mapping[str, Any], how: Settings) -> Record:
 
 
 def _split_off(text: str) -> tuple[str, list[str]]:
-    """An answer that ends with `citations: [a, b]`: what stands before, and the ids.
+    """An answer that ends with `citations: [a, b]`: what is before, and the ids.
 
     >>> _split_off("X rejects null keys.\\nCitations: [p1#2 p1#3]")
     ('X rejects null keys.', ['p1#2', 'p1#3'])
@@ -290,7 +290,7 @@ def text_of(value: Any) -> str:
 
 
 def texts_of(value: Any, split_on: str) -> list[str]:
-    """The texts of a cell or a list; `split_on` stands between those of one cell."""
+    """The texts of a cell or a list; `split_on` is between those of one cell."""
     texts = [text_of(one) for one in listed(value)]
     if split_on:
         texts = [piece.strip() for text in texts for piece in text.split(split_on)]
@@ -321,7 +321,7 @@ def listed(value: Any) -> list[Any]:
 
 
 def _ids(value: Any, split_on: str) -> list[str]:
-    """Ids, plain or as objects of a citation; without `split_on` they may stand between commas or semicolons."""
+    """Ids, plain or as objects of a citation; without `split_on` they may be between commas or semicolons."""
     found: list[str] = []
     for one in listed(value):
         if isinstance(one, dict):
@@ -366,7 +366,7 @@ def _answerable(cells: Mapping[str, Any], told: bool) -> bool:
 
 
 def without_objects(columns: Columns, found: Rows) -> Columns:
-    """Columns of which those with objects in them are told apart: they are no fields to split by, and are left out."""
+    """Columns of which those with objects in them are told apart: they are not fields to split by, and are left out."""
     nested = tuple(name for name in columns.others if any(_holds_objects(row.value.get(name)) for row in found.rows))
     return columns._replace(others=[name for name in columns.others if name not in nested], nested=nested)
 

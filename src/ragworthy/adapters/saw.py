@@ -12,7 +12,7 @@ WORKER = "ragworthy.worker"
 
 
 def without_nested(spans: Mapping[str, Span], found: Sequence[Span]) -> list[Span]:
-    """Retrievals without those that ran inside of another one although they are no steps below it."""
+    """Retrievals without those that ran inside another one although they are not steps below it."""
     if len(found) < 2:
         return list(found)
     kept = outermost([_call(span) for span in found], {one: span.name for one, span in spans.items()})
@@ -40,7 +40,7 @@ def _call(span: Span) -> Call:
 
 
 def _prompts(spans: Mapping[str, Span]) -> list[str]:
-    """What models were asked outside of retrieval, in the order of time."""
+    """What models were asked outside retrieval, in the order of time."""
     aside = below(spans, {one for one, span in spans.items() if span.kind in (RETRIEVER, RERANKER)})
     calls = [span for one, span in spans.items() if span.kind == LLM and one not in aside]
     inner = below(spans, {span.id for span in calls})

@@ -9,7 +9,7 @@ from ragworthy.adapters.recorded import numbered_sources
 from ragworthy.adapters.spans import Span
 
 _BEGINNING = 15
-"""So many first characters of a source stand in a document for it to be that document's, or all of its first line."""
+"""So many first characters of a source are in a document for it to be that document's, or all of its first line."""
 
 
 class Sources(NamedTuple):
@@ -20,7 +20,7 @@ class Sources(NamedTuple):
 
 
 class _Piece(NamedTuple):
-    """Where a source stands: the document, and from where to where in its text without doubled blanks."""
+    """Where a source stands: the document, and from where to where in its text without doubled spaces."""
 
     place: int
     start: int
@@ -64,7 +64,7 @@ def _length(piece: _Piece) -> int:
 
 
 def _piece(source: str, texts: Sequence[str]) -> _Piece | None:
-    """The longest piece of a document that a source begins with; what follows it in the prompt is no part of it."""
+    """The longest piece of a document that a source begins with; what follows it in the prompt is not part of it."""
     line = _evened(source.lstrip().partition("\n")[0])
     source = _evened(source)
     found: _Piece | None = None
@@ -97,7 +97,7 @@ def _alike(source: str, text: str) -> int:
 
 
 def _cut(found: Document, text: str, piece: _Piece, *, keep_id: bool) -> Document:
-    """A piece of a document, with its blanks and line breaks; one that is all of it stays as it is."""
+    """A piece of a document, with its spaces and line breaks; one that is all of it stays as it is."""
     if _length(piece) == len(text):
         return found
     places = [nth for nth, letter in enumerate(found.text) if not letter.isspace()]

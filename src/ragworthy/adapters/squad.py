@@ -63,7 +63,7 @@ class _Made:
             offset += size + 2
             self.chunks.append(chunk)
             if not isinstance(paragraph.get("qas", []), list):
-                self._skip(place, "qas that are no list")
+                self._skip(place, "qas that are not a list")
             for number, qa in enumerate(_listed(paragraph.get("qas"))):
                 self._question(qa, chunk, f"{place}.qas.{number}")
 
@@ -104,7 +104,7 @@ class _Made:
         return None
 
     def _evidence(self, answers: Sequence[Record], text: str) -> Iterator[str]:
-        """The sentence around the first answer that stands in the paragraph; the paragraph where none does."""
+        """The sentence around the first answer that is in the paragraph; the paragraph where none does."""
         places = [(place, str(one["text"])) for one in answers if (place := self._place(one, text)) >= 0]
         if not places:
             yield text
@@ -127,9 +127,9 @@ class _Made:
 
     def notes(self) -> list[str]:
         """What was found besides."""
-        moved = f"{plural(self.displaced, 'answer does', 'answers do')} not stand where answer_start says"
-        stands = plural(self.absent, "answer stands", "answers stand")
-        gone = f"{stands} nowhere in the paragraph; where a question has no other, its evidence is the whole paragraph"
+        moved = f"{plural(self.displaced, 'answer is', 'answers are')} not where answer_start says"
+        are = plural(self.absent, "answer is", "answers are")
+        gone = f"{are} nowhere in the paragraph; where a question has no other, its evidence is the whole paragraph"
         return [note for note, count in ((moved, self.displaced), (gone, self.absent)) if count]
 
 

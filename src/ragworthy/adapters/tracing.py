@@ -53,7 +53,7 @@ def imported(name: str, paths: Sequence[Path], options: Mapping[str, Any], reade
             elif isinstance(one, Link):
                 links[one.trace] = one.example
             else:
-                rows.setdefault(repr(one), one)  # an example stands in every run of an experiment
+                rows.setdefault(repr(one), one)  # an example is in every run of an experiment
         tables.append(_table(name, path, sha256, list(rows.values()), options))
     asked = convert(tables)
     if rules.gold is None and asked.gold:
@@ -110,7 +110,7 @@ def _rules(options: Mapping[str, Any]) -> Rules:
 
 def _repeated(traces: Traces) -> Iterator[str]:
     if traces.repeated:
-        yield f"{traces.repeated} spans stand in the files several times and were read once"
+        yield f"{traces.repeated} spans are in the files several times and were read once"
 
 
 class _Found:
@@ -200,5 +200,5 @@ _NOTES = {
     "unread": "a postprocessor changed what was retrieved and what it gave back cannot be read; the list before it was taken",  # noqa: E501
     "unseen": "the prompt does not hold all retrieved texts; those that it holds count, in its order",
     "unfound": "the prompt does not hold all retrieved texts as they are; what was retrieved counts",
-    "stray": "a number is cited that is no document, such as [7]; kept as a citation of nothing",
+    "stray": "a number is cited that is not a document, such as [7]; kept as a citation of nothing",
 }  # fmt: skip

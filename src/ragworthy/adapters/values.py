@@ -12,7 +12,7 @@ from ragworthy.text import clip, has_cjk
 LONGEST_ID = 200
 """So many characters an id may have; longer ones are paragraphs."""
 _WORDS = 6
-"""From so many words a piece on, a long cell with commas in it is no list of ids."""
+"""From so many words a piece on, a long cell with commas in it is not a list of ids."""
 _INSTEAD = {
     "gold_citations": "name passages with --map evidence={0}, and map gold_citations to a column of ids, or to none",
     "citations": "map citations to a column of ids, or to none with --map citations=",
@@ -39,7 +39,7 @@ def by_values(columns: Columns, table: Rows, given: Mapping[str, str]) -> tuple[
 
 
 def _texts(table: Rows, path: str) -> Iterator[tuple[Row, Any, bool]]:
-    """Every value of a column, and whether it stands in a list."""
+    """Every value of a column, and whether it is in a list."""
     for row in table.rows:
         value = pick(row.value, path)
         for one in listed(value):
@@ -47,7 +47,7 @@ def _texts(table: Rows, path: str) -> Iterator[tuple[Row, Any, bool]]:
 
 
 def _paragraph(table: Rows, path: str) -> tuple[Row, str] | None:
-    """The first text of a column that is no id, nor a cell with ids between commas, semicolons or line breaks."""
+    """The first text of a column that is not an id, nor a cell with ids between commas, semicolons or line breaks."""
     for row, value, alone in _texts(table, path):
         if isinstance(value, str) and is_paragraph(value, alone=alone):
             return row, value

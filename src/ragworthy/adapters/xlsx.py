@@ -96,7 +96,7 @@ def _merged(file: IO[bytes], sheet: Any) -> list[tuple[int, int, int]]:
 
 
 def _fill(lines: Sequence[_Line], merged: Sequence[tuple[int, int, int]]) -> int:
-    """Write the value of merged cells into every row below the header that they stand in; gives how many cells."""
+    """Write the value of merged cells into every row below the header that they are in; gives how many cells."""
     by_number = {line.number: line for line in lines}
     count = 0
     for column, top, bottom in merged:
@@ -111,7 +111,7 @@ def _fill(lines: Sequence[_Line], merged: Sequence[tuple[int, int, int]]) -> int
 
 
 def _check(file: IO[bytes], path: Path) -> None:
-    """Refuse what is no workbook, and one that holds far more than a file of its size should."""
+    """Refuse what is not a workbook, and one that holds far more than a file of its size should."""
     head = file.read(4)
     size = file.seek(0, 2)
     file.seek(0)

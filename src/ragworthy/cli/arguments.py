@@ -152,7 +152,7 @@ def _proof(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> N
     one.add_argument("receipt", metavar="RECEIPT|BUNDLE", help="what gate or score wrote")
     one.add_argument("--key", required=True, metavar="FILE", help="a private SSH key, or the public one of an agent's")
 
-    group = command(commands, "receipt", "two receipts beside each other", None)
+    group = command(commands, "receipt", "two receipts side by side", None)
     verbs = group.add_subparsers(dest="verb", metavar="VERB", required=True)
     one = command(verbs, "diff", "what changed between two receipts: inputs, settings, gates, numbers", "proof:diff")
     one.add_argument("old", metavar="OLD", help="a receipt or a bundle")
@@ -298,7 +298,7 @@ def _model(one: argparse.ArgumentParser) -> None:
 
 
 def _index_pairs(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """What holds an index against something else."""
+    """What compares an index with something else."""
     one = command(verbs, "check", "every file, chunk and offset of an index, and a gold set against it", "index:check")
     one.add_argument("index", metavar="DIR", help="the index")
     one.add_argument(
@@ -313,9 +313,9 @@ def _index_pairs(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -
 
     one = command(verbs, "diff", "a shadow index against the live one: is it as good?", "index:diff")
     one.add_argument("live", metavar="LIVE", help="the index in use")
-    one.add_argument("shadow", metavar="SHADOW", help="the index that wants to be")
+    one.add_argument("shadow", metavar="SHADOW", help="the candidate index")
     one.add_argument("--gold", metavar="FILE", help="a retrieval gold set")
-    one.add_argument("--queries", metavar="FILE", help="real queries without labels, one a line or as JSONL")
+    one.add_argument("--queries", metavar="FILE", help="real queries without labels, one per line or as JSONL")
     one.add_argument("--k", default=RETRIEVAL_K, metavar="K", help=f"how many results count (default: {RETRIEVAL_K})")
     one.add_argument(
         "--gates", nargs="+", action="extend", metavar="NAME=VALUE",

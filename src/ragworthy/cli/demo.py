@@ -18,13 +18,13 @@ INTRO = (
     "Harbor is an invented storage service, and its support bot answers from a handbook. 72 questions, written and "
     "signed by people, say what a right answer contains and cites."
 )
-SHIPS = "The answers of the bot as it is to be released, recorded, and held against six gates."
+SHIPS = "The answers of the bot as it is to be released, recorded, and checked against six gates."
 PLANTED = (
     "The same answers with one defect: every third, {answers} of them, cites the chunk after the one that it used. "
     "What they say is as right as before, so nobody sees it by reading."
 )
 INDEXES = (
-    "The handbook was written anew. The new index is asked the same questions as the one in use, and may not find less."
+    "The handbook was rewritten. The new index is asked the same questions as the one in use, and may not find less."
 )
 PIPELINE = (
     "The built-in pipeline on both indexes: answers, retrieval, wordings, and load on three configurations, under one "

@@ -60,7 +60,7 @@ def _over_time(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> 
 
 
 def _changes(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    one = command(verbs, "bless", "make a run the baseline that later ones are held against", "history:bless")
+    one = command(verbs, "bless", "make a run the baseline that later ones are compared with", "history:bless")
     _run(one)
     one.add_argument("--name", default="main", metavar="NAME", help="what the baseline is called (default: main)")
     one.add_argument("--by", required=True, metavar="NAME", help="who blesses it")

@@ -270,7 +270,7 @@ def loads_of(text: str) -> list[float]:
 
 
 def _print_plan(plan: Plan) -> None:
-    """What a stability experiment asks, and what of it is no variation."""
+    """What a stability experiment asks, and what of it is not a variation."""
     print(_planned(plan))
     for one in varying.unchanged(plan):
         print(f"{one.jitter}: leaves {one.noops:,} of {plural(one.wordings, 'wording')} unchanged (noop)")

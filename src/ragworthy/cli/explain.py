@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ragworthy import glossary
 from ragworthy.cli import layout
-from ragworthy.cli.say import print, show
+from ragworthy.cli.say import print, show, tell
 from ragworthy.codes import CATALOGUE
 from ragworthy.errors import missing_extra, usage_error
 from ragworthy.metrics.aliases import ALIASES, FAMILIES, folded
@@ -49,7 +49,7 @@ def _explain(topic: list[str]) -> int:
         _packs(topic[1:])
     elif code := _code(topic[0]):
         entry, words = CATALOGUE[code], map(_entry, glossary.find(topic[0]))
-        show("\n\n".join([*words, f"{code} {entry.name}\n  {entry.means}\n  {entry.do}"]) + "\n")
+        tell("\n\n".join([*words, f"{code} {entry.name}\n  {entry.means}\n  {entry.do}"]))
     elif topic[0] == "map":
         _map(topic[1:])
     elif topic[0] == "definition":
@@ -62,7 +62,7 @@ def _explain(topic: list[str]) -> int:
         show(bundled_text())
     else:
         word = " ".join(topic)
-        show("\n\n".join([*map(_metric, _find(word)), *map(_entry, glossary.find(word)), *_named_too(word)]) + "\n")
+        tell("\n\n".join([*map(_entry, glossary.find(word)), *map(_metric, _find(word)), *_named_too(word)]))
     return int(Exit.SHIP)
 
 
@@ -87,7 +87,7 @@ def _packs(names: list[str]) -> None:
         check = Checker("explain pack")
         found = find_packs(check, names, list(SUITES), "")
         check.stop()
-        show("\n\n".join(map(_pack, found)) + "\n")
+        tell("\n\n".join(map(_pack, found)))
         return
     order = list(SUITES)
     every = map(load_pack, pack_names())
@@ -146,6 +146,7 @@ def _find(name: str) -> list[Metric]:
     base, at, _ = name.partition("@")
     found = [metric for metric in all_metrics().values() if {folded(name), folded(base)} & metric.spellings]
     found = [metric for metric in found if metric.at_k or not at] or found
+    found = [metric for metric in found if metric.id == base] or found
     begins = next((ids for family, ids in FAMILIES.items() if folded(family) == folded(name)), None)
     if not found and begins is not None:
         return [metric for key, metric in all_metrics().items() if key.startswith(begins)]
@@ -200,7 +201,7 @@ def _metric(metric: Metric) -> str:
         f"  {inspect.getdoc(metric.of)}",
         f"  counts        {metric.event}, among the {metric.cases}",
         f"  undefined     {metric.undefined}",
-        f"  short names   {', '.join(metric.short) or '–'}",
+        *([f"  short names   {', '.join(metric.short)}"] if metric.short else []),
         *([f"  in sources    {', '.join(ALIASES[metric.id])}"] if metric.id in ALIASES else []),
         f"  source        {metric.source}",
         f"  defined in    {metric.place}",
@@ -263,7 +264,7 @@ def _reply() -> dict[str, object]:
 def _steady(part: Any) -> Any:
     """The same schema on every Python and with every msgspec.
 
-    They differ in where `null` stands among several choices, and in how far the lines of a docstring are indented.
+    They differ in where `null` is among several choices, and in how far the lines of a docstring are indented.
     """
     if isinstance(part, list):
         return sorted(map(_steady, part), key=lambda choice: choice == {"type": "null"})

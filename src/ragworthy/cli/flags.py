@@ -147,7 +147,7 @@ _FILES = (
     Flag(("--corpus",), {"metavar": "DIR|FILE", "help": "the index or its chunks"}),
 )
 AFTER = ("--refusal", "--refusal-pack", "--refusal-start", "--refusal-pattern", "--slice")
-"""Settings that stand among what every suite takes."""
+"""Settings that are among what every suite takes."""
 SEVERAL: dict[str, Any] = {"action": "append", "default": []}
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ragworthy.cli.naming import policy_of
 from ragworthy.cli.outputs import keep_inputs
-from ragworthy.cli.say import print, show
+from ragworthy.cli.say import print, show, tell
 from ragworthy.codes import CATALOGUE
 from ragworthy.corpus.binding import HOW
 from ragworthy.errors import usage_error
@@ -33,7 +33,7 @@ _EXAMPLES = 3
 SIGNED = ("--signer", "YOUR NAME", "--reason", "first set")
 """What a person has to put in."""
 LONGEST_LABEL = 60
-"""So many characters the name of a version may have: it stands in tables."""
+"""So many characters the name of a version may have: it is in tables."""
 
 
 def lint(given: argparse.Namespace) -> int:
@@ -55,6 +55,8 @@ def lint(given: argparse.Namespace) -> int:
     if given.output:
         keep_inputs([given.output], [*given.gold, given.corpus, given.definition])
         write_whole(Path(given.output), text.encode())
+    elif form == "text":
+        tell(text.removesuffix("\n"))
     else:
         show(text)
     return int(Exit.NO_SHIP if any(linted.errors for linted in several) else Exit.SHIP)
@@ -135,7 +137,7 @@ def suggest(given: argparse.Namespace) -> int:
 
 
 def _suggested(found: "suggesting.Suggested", given: argparse.Namespace) -> list[str]:
-    """Three suggestions as they stand in the file, the counts, and what to do with it."""
+    """Three suggestions as they are in the file, the counts, and what to do with it."""
     held = sum(one.held for one in found.suggestions)
     lines = []
     for one in found.suggestions[:_EXAMPLES]:
@@ -147,7 +149,7 @@ def _suggested(found: "suggesting.Suggested", given: argparse.Namespace) -> list
         (found.unanswerable, "are unanswerable"),
     )
     lines += [
-        f"{plural(len(found.suggestions), 'question')}: the answer stands in the corpus for {held:,}",
+        f"{plural(len(found.suggestions), 'question')}: the answer is in the corpus for {held:,}",
         *(f"not asked for: {count:,} that {why}" for count, why in left if count),
         f"wrote {given.output}: set accept to a candidate's number (a list for several, 0 for none), then",
         f"next: ragworthy gold suggest {given.gold} --accept {given.output} -o NEW_GOLD.jsonl",
@@ -221,7 +223,7 @@ def freeze(given: argparse.Namespace) -> int:
 
 
 def _frozen(given: argparse.Namespace, path: Path) -> list[str]:
-    """What to do with a sealed set: hold a run against it, where a policy names it, else look at its seal."""
+    """What to do with a sealed set: score a run with it, where a policy names it, else look at its seal."""
     policy = policy_of(given.config, path)
     if policy is not None:
         return ["ragworthy", "gate", "-c", policy]

@@ -1,4 +1,4 @@
-"""`history`: earlier runs. What `gate` keeps by itself stands in `cli/keep.py`."""
+"""`history`: earlier runs. What `gate` keeps by itself is in `cli/keep.py`."""
 
 import argparse
 import json
@@ -35,7 +35,7 @@ SCHEMA = "ragworthy.history/1"
 1  first version
 """
 SHOWN = 8
-"""So many signs of a hash are enough for people."""
+"""So many characters of a hash are enough for people."""
 
 
 # keeping and looking up

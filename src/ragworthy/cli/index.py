@@ -30,9 +30,9 @@ _SNIPPET = 240
 def build(given: argparse.Namespace) -> int:
     """Documents to an index."""
     if real(Path(given.docs)) in real(Path(given.out)).parents:
-        raise usage_error("--out: expected a folder outside of --docs, got one inside")
+        raise usage_error("--out: expected a folder outside --docs, got one inside")
     if real(Path(given.docs)).is_relative_to(real(Path(given.out))) and (Path(given.out) / MANIFEST).is_file():
-        raise usage_error("--docs: expected documents outside of --out, which is replaced, got them inside")
+        raise usage_error("--docs: expected documents outside --out, which is replaced, got them inside")
     built = indexing.build(Path(given.docs), Path(given.out), dense=given.dense, limit=given.limit, ann=given.ann)
     manifest = built.manifest
     for note in built.notes[:_SHOWN]:

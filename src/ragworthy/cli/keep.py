@@ -134,7 +134,7 @@ def warned(what: str = "history: this run was not kept") -> Iterator[None]:
         if missing is None:
             raise
         _warn(what, f"{missing.problems[0]}; --no-history leaves it out")
-    except Exception as error:  # noqa: BLE001 - a defect of what stands beside the verdict is no reason to lose it
+    except Exception as error:  # noqa: BLE001 - a defect of what is beside the verdict is not a reason to lose it
         _warn(what, f"a defect of ragworthy: {type(error).__name__}: {' '.join(str(error).split())[:200]}")
 
 

@@ -17,11 +17,12 @@ FEW = 9
 """Up to so many flags stay in one list: headings would be longer than what is below them."""
 
 WHAT = """\
-Ragworthy decides whether a RAG pipeline may ship. It scores recorded answers and retrievals against a gold set, holds \
-the numbers against the gates of a policy, and ends with one verdict, an exit code and a receipt that anybody can check.
+Ragworthy decides whether a RAG pipeline may ship. It scores recorded answers and retrievals against a gold set, \
+checks the scores against the gates of a policy, and gives one verdict, an exit code and a receipt that anyone can \
+check.
 """
 BEGIN = (
-    ("ragworthy demo", "a release that ships, a defect that is caught: half a minute"),
+    ("ragworthy demo", "a release that ships, a defect that is caught; ten seconds"),
     ("ragworthy init", "a policy for your files, or an example to start from"),
 )
 """The two commands to begin with."""
@@ -173,7 +174,7 @@ def grouped(names: Iterable[str]) -> Iterator[tuple[str, list[str]]]:
 
 
 def _shown(one: argparse.ArgumentParser) -> list[argparse.Action]:
-    """What is no secret, subcommands apart."""
+    """What is not a secret, subcommands apart."""
     return [
         action
         for action in one._actions

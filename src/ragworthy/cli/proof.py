@@ -1,5 +1,5 @@
 """`verify`: a verdict re-derived, from a receipt or a bundle. `sign`: either of them signed. `receipt diff`: two of
-them beside each other.
+them side by side.
 """
 
 import argparse
@@ -90,7 +90,7 @@ def _shown(given: argparse.Namespace, path: Path, checked: receipts.Checked, sai
 
 def _signer(said: "Signed") -> str:
     if said.by == "unasked":
-        return "a signature stands beside it and was not checked (--signers FILE)"
+        return "a signature is beside it and was not checked (--signers FILE)"
     return f"signed by {said.by}"
 
 
@@ -199,7 +199,7 @@ def _waiver(one: Judged, today: date) -> str:
     return f"waived: {name_of(one.gate)} until {waiver.expires} ({state} today), by {waiver.owner}: {waiver.reason}"
 
 
-# signing, and two receipts beside each other
+# signing, and two receipts side by side
 
 
 def sign(given: argparse.Namespace) -> int:

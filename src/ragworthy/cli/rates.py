@@ -35,7 +35,7 @@ def rate(chunks: Sequence[Chunk], reference: str | None, docs: str | None) -> Ra
     shared = rates.overlap(chunks)
     if shared.part:
         bad = shared.share > rates.OVERLAP
-        lines.append(f"overlap: {_told(shared, 'bytes')} stand in chunks of two sections{_target(bad, 0.02)}")
+        lines.append(f"overlap: {_told(shared, 'bytes')} are in chunks of two sections{_target(bad, 0.02)}")
     repeated = rates.repeated_lines(chunks)
     if repeated:
         shown = ", ".join(

@@ -56,7 +56,7 @@ def _start(one: argparse.ArgumentParser) -> None:
                      help="how long each share is held at least (default: 60)")  # fmt: skip
     one.add_argument("--p95-ms", default="2000", metavar="MS", help="the target of p95 (default: 2000)")
     one.add_argument("--error-rate", metavar="RATE",
-                     help="what errors are held against (default: the rate of the live side)")  # fmt: skip
+                     help="what errors are compared with (default: the rate of the live side)")  # fmt: skip
     one.add_argument("--alerts", metavar="LIST",
                      help="alerts that take it back in two windows in a row, or all (default: the seven of the page "
                      "that says so)")  # fmt: skip

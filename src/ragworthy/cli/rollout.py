@@ -22,7 +22,7 @@ from ragworthy.rollout.rules import Decision
 from ragworthy.rollout.stages import ALERTS, Move, Plan, State, after
 from ragworthy.safe import json_text
 
-TORN = "the last line was cut off while it was written: it is no move"
+TORN = "the last line was cut off while it was written: it is not a move"
 
 
 def _guarded(given: argparse.Namespace, run: Callable[[argparse.Namespace, Ledger], int]) -> int:

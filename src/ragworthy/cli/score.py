@@ -11,7 +11,7 @@ from ragworthy.cli.flags import depths, value_of
 from ragworthy.cli.naming import policy_of
 from ragworthy.cli.outputs import besides_of, finish, guard, keep_inputs, options
 from ragworthy.cli.say import print, show
-from ragworthy.cli.screen import coloured
+from ragworthy.cli.screen import coloured, columns
 from ragworthy.cli.taken import check_files, inputs_of, limits_of, suite_settings
 from ragworthy.errors import policy_error, usage_error
 from ragworthy.files import write_whole
@@ -121,7 +121,7 @@ def _items(given: argparse.Namespace, request: flow.Request) -> int:
     for name, form in targets.items():
         write_whole(Path(name), found.render(form, Style(full=True)).encode())
     if not given.quiet:
-        show(found.render(given.format, Style(full=True, colour=coloured(given))))
+        show(found.render(given.format, Style(full=True, colour=coloured(given), width=columns())))
     good, many = found.good, len(found.shown)
     code = Exit.SHIP if good == many else Exit.NO_SHIP
     if given.format == "text" or given.quiet:

@@ -21,6 +21,13 @@ def screen(given: argparse.Namespace, *, full: bool = False) -> "Screen":
     return Screen(_width(None if full else PIPE), coloured(given), _encoding())
 
 
+def columns() -> int:
+    """The columns of a sheet: those of the terminal, up to the usual ones."""
+    from ragworthy.report.screen import PIPE
+
+    return min(_width(PIPE) or PIPE, PIPE)
+
+
 def _width(usual: int | None) -> int | None:
     """The columns: what COLUMNS says, else those of the terminal, else the usual ones."""
     from ragworthy.report.screen import NARROWEST

@@ -11,7 +11,7 @@ from ragworthy.cli.keep import blessed_of
 from ragworthy.cli.outputs import keep_inputs, tell_code
 from ragworthy.cli.say import print
 from ragworthy.cli.say import show as show_text
-from ragworthy.cli.screen import coloured
+from ragworthy.cli.screen import coloured, columns
 from ragworthy.cli.taken import shown_request
 from ragworthy.errors import usage_error
 from ragworthy.files import check_writable, shown_path, write_whole
@@ -34,7 +34,7 @@ def show(given: argparse.Namespace) -> int:
         write_whole(Path(given.output), found.render(FORMS[Path(given.output).suffix], Style(given.full)).encode())
     code = Exit.SHIP if found.good == len(found.shown) else Exit.NO_SHIP
     if not given.quiet or given.format != "text":
-        show_text(found.render(given.format, Style(given.full, coloured(given))))
+        show_text(found.render(given.format, Style(given.full, coloured(given), columns())))
     if given.format == "text":
         print(f"questions: {found.good} of {len(found.shown)} good (exit {int(code)})")
     return int(code)

@@ -12,7 +12,7 @@ FILES = ("gold", "trace", "runs", "questions", "outputs", "provenance", "pairs",
 
 
 def init(given: argparse.Namespace) -> int:
-    """Lay down the files to start from, or a policy for files that are there, or a stub for a pipeline."""
+    """Write the files to start from, or a policy for files that are there, or a stub for a pipeline."""
     named = {name: Path(path) for name in FILES if (path := getattr(given, name)) is not None}
     folder = Path(given.folder)
     if given.adapter:

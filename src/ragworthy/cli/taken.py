@@ -47,7 +47,7 @@ def check_files(given: argparse.Namespace, suite: Declared, inputs: dict[str, An
 
 
 def _check_needed(suite: Declared, inputs: Mapping[str, Any]) -> None:
-    """Refuse a score without files that it needs, where others can stand in their place."""
+    """Refuse a score without files that it needs, where others can be in their place."""
     needed = [one for one in suite.inputs if one.needed and not suite.required(one)]
     roles = {one.receipt_role for one in needed}
     others = [one for one in suite.inputs if one.receipt_role in roles and not one.needed]

@@ -26,7 +26,7 @@ def view(given: argparse.Namespace) -> int:
     serve.check_installed()
     home = home_of(given.config)
     site = Site(home, given.store, given.config, _files(given, home))
-    site.opened()  # says what is wrong with it before anybody looks
+    site.opened()  # says what is wrong with it before anyone looks
     listening = serve.Listening(site, where, token, given.allow_host)
     print(f"viewer: {listening.url} (Ctrl-C ends it)", flush=True)
     if made:
@@ -40,7 +40,7 @@ def view(given: argparse.Namespace) -> int:
 
 
 def _files(given: argparse.Namespace, home: Home) -> "Files":
-    """The files besides the history: those that were named, else those that stand where commands leave them."""
+    """The files besides the history: those that were named, else those that are where commands leave them."""
     from ragworthy.rollout.logs import Logs
     from ragworthy.viewer.site import Files
 

@@ -93,7 +93,7 @@ def _common(a: Side, b: Side, asked: str | None) -> list[str]:
 
 
 def _check_allowed(allowed: Collection[str], made: Sequence[Made]) -> None:
-    """Refuse names of what neither side has: a slip of the pen would go unseen."""
+    """Refuse names of what neither side has: a typo would go unseen."""
     of_rows = () if all(one.known for one in made) else ("k",)
     known = dict.fromkeys((*ALLOWABLE, *of_rows, *(key for one in made for key in one.settings if key not in FREE)))
     for name in allowed:

@@ -21,7 +21,7 @@ from ragworthy.text import described
 PLAIN = ("rate", "mean", "count", "sum")
 """Kinds of metrics that are a plain fold of one number per question."""
 _FINEST = 10**6
-"""Metrics that are no ratio of counts are rounded to six places."""
+"""Metrics that are not a ratio of counts are rounded to six places."""
 _MOST = 10**15
 """No number of a question is larger: floats count whole numbers up to here."""
 TAKEN_FOR_GRANTED = "a file of rows names neither gold set nor settings: that they are the same is taken for granted"

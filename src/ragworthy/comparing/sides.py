@@ -187,7 +187,7 @@ def _scored(name: Path, suite: str, named: Mapping[str, Any], more: Given) -> Si
     run = flow.score(request)
     invalid = [reason for reason in run.report["invalid"] if reason != NO_GATE]
     verdict = run.report["verdict"]
-    if verdict == Verdict.INVALID and not invalid:  # nobody asked for a gate: that none was measured is no fault
+    if verdict == Verdict.INVALID and not invalid:  # nobody asked for a gate: that none was measured is not a fault
         verdict = Verdict.INCONCLUSIVE.value
     report = run.report | {"invalid": invalid, "verdict": verdict}
     return of_run(shown_path(name), report, run)._replace(path=name, verdict=None)

@@ -11,7 +11,7 @@ OTHER_GOLD = "it was scored on another gold set"
 FREE = ("slices",)
 """Settings that never matter."""
 FREE_OF_BASELINES = ("k", "loads")
-"""What a run that is held against a baseline may have otherwise."""
+"""What a run that is compared with a baseline may have otherwise."""
 MEANS = {"support": "a corpus was given to one of them only"}
 """What it means where a setting differs that nobody sets by its name."""
 HELD = ("normaliser", "reranker", "retriever")
@@ -28,7 +28,7 @@ SHOWN_CHANGES = ("index_hash", "commit", *HELD, "knobs")
 ALIKE = "compare the manifests of the indexes ('ragworthy index check'), and normalise text alike in every environment"
 """What to do about flips from one environment to another."""
 GOLD, MADE = "gold", "made"
-"""What keeps a run from being held against a baseline, where something can be done about it: see `of_baseline`."""
+"""What keeps a run from being compared with a baseline, where something can be done about it: see `of_baseline`."""
 OTHERWISE = "what changed: "
 """How a note begins that says what changed in how two runs were made."""
 
@@ -175,7 +175,7 @@ def moved(a: Mapping[str, Any], b: Mapping[str, Any]) -> Iterator[tuple[str, Any
 
 
 def of_baseline(earlier: Made, now: Made, allowed: Collection[str] = (), suite: str = "") -> Unlike | None:
-    """Why a run cannot be held against an earlier one, in a few words; None where it can.
+    """Why a run cannot be compared with an earlier one, in a few words; None where it can.
 
     Numbers carry their k in their names, so that another list of k takes nothing away.
     """

@@ -81,7 +81,7 @@ def longest(rows: Sequence[int], width: int) -> list[Pair]:
 
 
 def _slid(pairs: list[Pair], old: Sequence[str], new: Sequence[str]) -> list[Pair]:
-    """The same chain with each match moved next to the one after it, where the same token stands there too."""
+    """The same chain with each match moved next to the one after it, where the same token is there too."""
     for k in range(len(pairs) - 2, -1, -1):
         (i, j), (next_i, next_j) = pairs[k], pairs[k + 1]
         if next_i == i + 1 and next_j > j + 1 and new[next_j - 1] == old[i]:
@@ -109,7 +109,7 @@ def _windows(old: Strand, new: Strand) -> list[int]:
 
 
 def _anchors(old: Sequence[str], new: Sequence[str]) -> list[Pair]:
-    """The 3-grams that occur once on either side, as far as they stand in the same order."""
+    """The 3-grams that occur once on either side, as far as they are in the same order."""
     here, there = _once(old), _once(new)
     return in_order([(i, there[gram]) for gram, i in here.items() if gram in there])
 

@@ -127,7 +127,7 @@ def _captioned(doc_id: str, nodes: list[Node], blocks: list[Block]) -> list[Bloc
 
 
 def _caption_of(piece: Piece) -> tuple[str, ...]:
-    """The types of block that a piece can be the caption of; none where it is no caption."""
+    """The types of block that a piece can be the caption of; none where it is not a caption."""
     if piece.type == "caption":
         of = (piece.attrs or {}).get("of", "any")
         return ("figure", "table", "code") if of == "any" else (of,)

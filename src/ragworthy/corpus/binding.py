@@ -4,7 +4,7 @@ A chunk holds an evidence text when it holds all its words in one run. Where its
 what a right answer says (a key) is on this side, and its neighbours of the same document hold the rest; at least 0.60
 of the text where no key is known. Where the text stands whole, a cut part counts only in the same document, with a key:
 when it is most of the text, or what is around it is the same. Where no chunk holds it, the text may have been edited: a
-chunk then holds it when 0.75 of its words stand in one window of the chunk in the same order, and every number among
+chunk then holds it when 0.75 of its words are in one window of the chunk in the same order, and every number among
 them; here too the side with a key wins. All chunks that hold a text are alternatives of each other: a group. A text
 that is longer than the chunks, or cut where neither side has enough, is held by several together: a group for each
 part. Only what rests on whole texts alone is called exact or normalised.
@@ -120,7 +120,7 @@ class Binder:
             if held.how == UNBOUND and inside is not None:
                 held = self._held(text, None, tuple(keys))
                 if held.how != UNBOUND:
-                    notes.append(f"found outside of {', '.join(map(str, sources))}")
+                    notes.append(f"found outside {', '.join(map(str, sources))}")
             how.append(held.how)
             groups += [self._named(group) for group in held.groups]
             if held.how == UNBOUND:
@@ -190,7 +190,7 @@ class Binder:
         return [n for n in candidates if run in self._runs[n] and (inside is None or n in inside)]
 
     def _cut(self, words: Words, inside: frozenset[int] | None) -> dict[int, Span]:
-        """The part of a text, as a range of its words, that stands at the border of each chunk, or fills it."""
+        """The part of a text, as a range of its words, that is at the border of each chunk, or fills it."""
         found: dict[int, Span] = {}
         for at in range(len(words) - BORDER + 1):
             for number, off in self._heads.get(words[at : at + BORDER], ()):
@@ -208,7 +208,7 @@ class Binder:
     def _beside(self, cut: dict[int, Span], words: Words, wanted: Sequence[Span], whole: set[int]) -> set[int]:
         """The chunks whose border cuts a text and that count for it.
 
-        Where the text stands whole, only those of the same document with a key: that are most of the text, or stand in
+        Where the text stands whole, only those of the same document with a key: that are most of the text, or are in
         the same place.
         """
         found: set[int] = set()

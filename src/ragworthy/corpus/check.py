@@ -18,7 +18,7 @@ def check(corpus: Corpus) -> list[Finding]:
 
 
 def _unique(corpus: Corpus) -> Iterator[Finding]:
-    """No stable id stands twice."""
+    """No stable id is twice."""
     seen: dict[str, str] = {}
     for document in corpus.documents:
         for chunk in document.chunks:
@@ -58,7 +58,7 @@ def _bytes(document: Document) -> Iterator[Finding]:
 
 
 def _disjoint(document: Document) -> Iterator[Finding]:
-    """Chunks stand in reading order and do not overlap; those that were cut elsewhere may."""
+    """Chunks are in reading order and do not overlap; those that were cut elsewhere may."""
     before = 0
     if document.foreign:
         return
@@ -105,7 +105,7 @@ def _outline(document: Document) -> Iterator[Finding]:
     for section in document.sections:
         name = section.section_id
         if name in depths:
-            yield Finding("outline", document.doc_id, name, "the path stands twice")
+            yield Finding("outline", document.doc_id, name, "the path is twice")
         if section.depth > DEEPEST:
             yield Finding("outline", document.doc_id, name, f"has depth {section.depth}, more than {DEEPEST}")
         above = parents.get(name)
@@ -116,7 +116,7 @@ def _outline(document: Document) -> Iterator[Finding]:
 
 
 def _anchors(document: Document) -> Iterator[Finding]:
-    """Anchors lie inside the own span and are what stands there."""
+    """Anchors lie inside the own span and are what is there."""
     data = document.text.encode()
     for section in document.sections:
         if section.anchor is None:

@@ -2,8 +2,8 @@
 
 NFKC and case folding; no soft hyphens and zero-width characters; words that were hyphenated at a line's end joined; of
 Markdown and HTML only the text (link targets, tags and list numbers are dropped, entities resolved). What is left is
-cut into words of letters and digits, so blanks, quotes, dashes and every other punctuation mark make no difference. In
-scripts without blanks between words (Chinese, Japanese, Korean, Thai …) every character is a word.
+cut into words of letters and digits, so spaces, quotes, dashes and every other punctuation mark make no difference. In
+scripts without spaces between words (Chinese, Japanese, Korean, Thai …) every character is a word.
 """
 
 import html
@@ -57,7 +57,7 @@ def words_of(text: str, *, numbered: bool = False) -> tuple[str, ...]:
 
 
 def is_character(word: str) -> bool:
-    """Whether a word is one character of a script without blanks between words."""
+    """Whether a word is one character of a script without spaces between words."""
     return not word.isascii() and _SINGLE.fullmatch(word) is not None
 
 

@@ -1,6 +1,6 @@
 """Texts that the border of a chunk cuts: which part of a text each chunk holds, and which chunks count for it.
 
-A part is a range of the words of the text. A few words at a border may stand there by chance, so a part counts only
+A part is a range of the words of the text. A few words at a border may be there by chance, so a part counts only
 together with its neighbours: chunks of the same document that hold the text up to it, and from it on.
 """
 
@@ -13,7 +13,7 @@ from ragworthy.corpus.comparing import common, is_character, words_of
 CUT = (3, 5)
 """A chunk whose border cuts a text holds it when this share of its words is on this side: 0.60."""
 EDITED = (3, 4)
-"""A chunk holds an edited text when this share of its words stands in one window: 0.75. Both: docs/gold.md."""
+"""A chunk holds an edited text when this share of its words is in one window: 0.75. Both: docs/gold.md."""
 BORDER = 3
 """From so many words on, a text that runs over the border of a chunk is recognised."""
 LONGEST = 300
@@ -37,7 +37,7 @@ def enough(part: int, whole: int, least: tuple[int, int]) -> bool:
 
 
 def places(words: Words, keys: Iterable[str]) -> list[Span]:
-    """Where texts stand in another one, as ranges of its words."""
+    """Where texts are in another one, as ranges of its words."""
     found = []
     for key in filter(None, map(words_of, keys)):
         found += [(at, at + len(key)) for at in range(len(words) - len(key) + 1) if words[at : at + len(key)] == key]
@@ -124,7 +124,7 @@ def most_of(cut: Mapping[int, Span], words: Words) -> dict[int, Span]:
 
 
 def says_enough(words: Words) -> bool:
-    """Whether words are too many to stand at the border of a chunk by chance.
+    """Whether words are too many to be at the border of a chunk by chance.
 
     >>> says_enough(("in", "2006", "the")), says_enough(("在", "2006", "年"))
     (True, False)
@@ -143,7 +143,7 @@ def sides(cut: Mapping[int, Span], words: Words, wanted: Sequence[Span]) -> set[
 
 
 def same_place(words: Words, span: Span, chunk: Words, whole: Words) -> bool:
-    """Whether the part of a text at the border of a chunk stands where another chunk has all of it: by what is around.
+    """Whether the part of a text at the border of a chunk is where another chunk has all of it: by what is around.
 
     Where the other chunk has nothing around it, the part must be a third of the text.
 

@@ -21,7 +21,7 @@ BLOCKS = frozenset((
     "li", "listing", "main", "menu", "ol", "p", "pre", "search", "section", "summary", "table", "tbody", "td", "tfoot",
     "th", "thead", "tr", "ul", "xmp", *HEADINGS,
 ))
-"""Elements that end the line of text they stand in."""
+"""Elements that end the line of text they are in."""
 # fmt: on
 RAW = frozenset(("listing", "pre", "xmp"))
 DEEPEST_NESTING = 1000

@@ -44,7 +44,7 @@ class Groups:
         return frozenset(self._names)
 
     def document(self, name: str) -> tuple[str, ...]:
-        """The chunks of a document that stands in the place of an id; none where the name is an id or no document."""
+        """The chunks of a document that replaces an id; none where the name is an id or no document."""
         if name in self._ids or not _NO_DOCUMENT.isdisjoint(name):
             return ()
         return self._named(self._origins.named(name).numbers)

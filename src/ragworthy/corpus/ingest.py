@@ -71,7 +71,7 @@ def _document(source: SourceDocument, limit: int, problems: list[Problem], notes
 
 
 def _repeated(documents: list[Document]) -> list[Problem]:
-    """Chunk ids that stand twice in the corpus, revisions aside."""
+    """Chunk ids that are twice in the corpus, revisions aside."""
     problems: list[Problem] = []
     first: dict[str, str] = {}
     for document in documents:

@@ -25,7 +25,7 @@ LEAST_COPIED = (9, 10)
 LEAST_GAIN = (3, 5)
 """A part of a split holds this share of what it could hold of the text that is left: 0.60."""
 MOST_CANDIDATES = 64
-"""Of a text that stands in many places no more than these are compared token by token."""
+"""Of a text that is in many places no more than these are compared token by token."""
 SHORT = 8
 """A block with fewer tokens is short."""
 
@@ -146,7 +146,7 @@ class Matcher:
         return lambda block: _verbatim(block) if block.form.tokens in mixed else _tokens(block)
 
     def _equal_in_order(self, old: Sequence[int], new: Sequence[int], key_of: KeyOf) -> None:
-        """Equal blocks that stand in the same order, between those that occur once on either side."""
+        """Equal blocks that are in the same order, between those that occur once on either side."""
         left, right = self._places(old, self.old, key_of), self._places(new, self.new, key_of)
         once = [
             (places[0], right[key][0])
@@ -173,7 +173,7 @@ class Matcher:
         return places
 
     def _equal_elsewhere(self, old: Sequence[int], new: Sequence[int], key_of: KeyOf) -> None:
-        """Equal blocks that stand in another order: each old one takes the nearest that is free."""
+        """Equal blocks that are in another order: each old one takes the nearest that is free."""
         free: dict[tuple[str, ...], list[int]] = defaultdict(list)
         for n in new:
             if n not in self.claims:

@@ -256,7 +256,7 @@ def _redirect(matcher: Matcher, o: int, text: str, cuts: Sequence[_Cut]) -> Redi
 
 
 def _runs(old: Block, new: Block, link: Link) -> tuple[Run, ...]:
-    """Stretches of matched tokens that moved by the same number of bytes, with what stands between and around them."""
+    """Stretches of matched tokens that moved by the same number of bytes, with what is between and around them."""
     runs: list[list[int]] = []
     last = (-2, -2)
     for i, j in link.pairs:
@@ -272,7 +272,7 @@ def _runs(old: Block, new: Block, link: Link) -> tuple[Run, ...]:
 
 
 def _trail(form: Form, number: int) -> int:
-    """How many bytes stand between a token and the next one, or the end."""
+    """How many bytes are between a token and the next one, or the end."""
     last = number + 1 == len(form.tokens)
     return (form.size if last else form.starts[number + 1]) - form.ends[number]
 

@@ -164,7 +164,7 @@ def render(
         *(_check_line(check) for check in told["checks"]),
     ]
     if told["rechunked"]:
-        lines.append("re-chunked: the documents are the same and cut differently, so one_to_one is no target here")
+        lines.append("re-chunked: the documents are the same and cut differently, so one_to_one is not a target here")
         lines.append(
             "gold_evidence or gold_source is bound to both chunkings ('ragworthy gold bind'); ids have to be moved"
         )

@@ -41,7 +41,7 @@ def _joined_word(found: re.Match[str]) -> str:
 
 
 def prose(lines: Iterable[str]) -> str:
-    """The lines of a paragraph as one line: broken words joined, runs of blanks made one.
+    """The lines of a paragraph as one line: broken words joined, runs of spaces made one.
 
     >>> prose(["An exam-  ", "  ple of   UTF-", "8."])
     'An example of UTF- 8.'
@@ -53,12 +53,12 @@ def prose(lines: Iterable[str]) -> str:
 
 
 def code_line(line: str) -> str:
-    """A line of code: tabs become four spaces, trailing blanks go, everything else stays."""
+    """A line of code: tabs become four spaces, trailing spaces go, everything else stays."""
     return line.replace("\t", "    ").rstrip()
 
 
 def indented(line: str) -> str:
-    """A line whose indentation means something: it stays (tabs as four spaces), other runs of blanks become one."""
+    """A line whose indentation means something: it stays (tabs as four spaces), other runs of spaces become one."""
     body = line.lstrip(" \t")
     indent = line[: len(line) - len(body)].replace("\t", "    ")
     words = " ".join(body.split())
@@ -66,7 +66,7 @@ def indented(line: str) -> str:
 
 
 def table_line(line: str, *, tabs: bool = False) -> str:
-    """A row of a table: runs of blanks become one, line ends are trimmed; tabs stay where they part the columns.
+    """A row of a table: runs of spaces become one, line ends are trimmed; tabs stay where they part the columns.
 
     >>> table_line("| a    b |  c |   "), table_line("x \\t\\t y  z", tabs=True)
     ('| a b | c |', 'x\\t\\ty z')
@@ -90,7 +90,7 @@ _KEPT = _Kept()
 
 
 def fingerprint(text: str) -> str:
-    """The form in which texts are matched: lower case, without blanks and punctuation.
+    """The form in which texts are matched: lower case, without spaces and punctuation.
 
     >>> fingerprint("The `bucket`, THE key — 北京。")
     'thebucketthekey北京'

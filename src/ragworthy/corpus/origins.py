@@ -13,7 +13,7 @@ from ragworthy.text import clip, compiled
 _NAMES = ("source", "file_path", "file_name", "path", "url")
 """Where splitters keep the name of a document."""
 _BORDER = r"#|\||::|@"
-"""What stands between a document and the rest in ids that programs make."""
+"""What is between a document and the rest in ids that programs make."""
 _NEAREST = 3
 _COMMON = 2000
 """Three letters that more names than these have tell nothing."""
@@ -142,7 +142,7 @@ def _levels(names: Sequence[Sequence[str]]) -> tuple[dict[str, set[int]], ...]:
 
 
 def _threes(name: str) -> set[str]:
-    """Three letters or digits in a row, whatever stands between them.
+    """Three letters or digits in a row, whatever is between them.
 
     >>> sorted(_threes("Yu-an"))
     ['$yu', 'an$', 'uan', 'yua']

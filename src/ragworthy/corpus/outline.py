@@ -61,7 +61,7 @@ def levels(headings: list[tuple[int, str]]) -> list[int]:
     """The level of each heading, given its markup's level and its title.
 
     A dotted number wins over the markup when it belongs to an outline: it is the first number of the document, or its
-    parent or its elder sibling was there before. Numbers of releases are no outline.
+    parent or its elder sibling was there before. Numbers of releases are not an outline.
 
     >>> levels([(1, "1 Start"), (1, "1.1 First"), (3, "1.2 Second"), (2, "9.4.7 released"), (2, "3. Steps")])
     [1, 2, 2, 2, 2]
@@ -85,7 +85,7 @@ def levels(headings: list[tuple[int, str]]) -> list[int]:
 
 
 class Place(NamedTuple):
-    """Where a heading stands in the tree: its path, its depth, and the index of its parent."""
+    """Where a heading is in the tree: its path, its depth, and the index of its parent."""
 
     path: str
     depth: int

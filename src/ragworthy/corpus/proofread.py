@@ -31,7 +31,7 @@ class Proof(NamedTuple):
     headings: Rate
     """Headings found, of those of the reference."""
     spurious: Rate
-    """Headings that are none, and the pages that they are on; a document without pages is one page."""
+    """Spurious headings, and the pages that they are on; a document without pages is one page."""
     tables: Rate
     """Tables whose header rows are found, of those of the reference that have some."""
     removed: Rate
@@ -112,7 +112,7 @@ def _header_rows(chunks: Iterable[Chunk]) -> list[str]:
 
 
 def _removed(chunks: Sequence[Chunk], reference: Sequence[Chunk]) -> Rate:
-    """Lines of the reference that stand nowhere in the document, not even with letters misread."""
+    """Lines of the reference that are nowhere in the document, not even with letters misread."""
     from rapidfuzz.fuzz import partial_ratio
 
     whole = _plain(_text(chunks))

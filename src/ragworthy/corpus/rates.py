@@ -67,7 +67,7 @@ def sizes(chunks: Iterable[Chunk]) -> Sizes | None:
 
 
 def bleed(chunks: Iterable[Chunk]) -> Rate:
-    """Tokens that stand in a chunk of one section, and belong to another: what lies before the first chunk of its own
+    """Tokens that are in a chunk of one section, and belong to another: what lies before the first chunk of its own
     section or after the first one of the next.
 
     >>> one = Chunk(chunk_id="a", doc_id="d", section_id="1", offsets=(0, 8), text="one two ")
@@ -92,7 +92,7 @@ def bleed(chunks: Iterable[Chunk]) -> Rate:
 
 
 def overlap(chunks: Iterable[Chunk]) -> Rate:
-    """Bytes of the text that stand in chunks of two sections, of all that stand in a chunk.
+    """Bytes of the text that are in chunks of two sections, of all that are in a chunk.
 
     >>> one = Chunk(chunk_id="a", doc_id="d", section_id="1", offsets=(0, 8), text="one two ")
     >>> two = Chunk(chunk_id="b", doc_id="d", section_id="2", offsets=(4, 14), text="two three ")
@@ -130,7 +130,7 @@ def _begin(chunk: Chunk) -> int:
 
 
 class Line(NamedTuple):
-    """A line that stands on most pages of a document."""
+    """A line that is on most pages of a document."""
 
     doc_id: str
     text: str
@@ -193,7 +193,7 @@ def word_errors(text: str, reference: str) -> Rate:
 
 
 def character_errors(text: str, reference: str) -> Rate:
-    """The same for characters (CER), runs of blanks counting as one.
+    """The same for characters (CER), runs of spaces counting as one.
 
     >>> character_errors("Fig. l", "Fig. 1")
     Rate(part=1, whole=6)

@@ -24,7 +24,7 @@ _LOOK_BACK = 24
 
 
 def _is_code(found: re.Match[str]) -> bool:
-    """Whether the mark is a piece of code itself: `?` is no question."""
+    """Whether the mark is a piece of code itself: `?` is not a question."""
     return found.start() > 0 and found.string[found.start() - 1] == "`" and found[0].endswith("`")
 
 
@@ -75,13 +75,13 @@ def first(text: str, start: int = 0, at_least: int = 1) -> tuple[int, int]:
 
 
 def trimmed(text: str, begin: int, end: int) -> tuple[int, int]:
-    """The slice without blanks at its ends."""
+    """The slice without spaces at its ends."""
     piece = text[begin:end]
     return begin + len(piece) - len(piece.lstrip()), end - (len(piece) - len(piece.rstrip()))
 
 
 def _fitting(text: str, begin: int, end: int, limit: int) -> Iterator[tuple[int, int]]:
-    """A sentence over the limit in slices: at blanks, else between characters."""
+    """A sentence over the limit in slices: at spaces, else between characters."""
     start = begin
     while start < end:
         stop = _fits(text, start, end, limit)
@@ -101,7 +101,7 @@ def _fits(text: str, start: int, end: int, limit: int) -> int:
 
 
 def parts(text: str, limit: int) -> list[tuple[int, int]]:
-    """Slices of at most `limit` UTF-8 bytes that end with sentences where possible; only blanks lie between them.
+    """Slices of at most `limit` UTF-8 bytes that end with sentences where possible; only spaces lie between them.
 
     >>> text = "One two. Three four. Five."
     >>> [text[a:b] for a, b in parts(text, 20)], [text[a:b] for a, b in parts(text, 6)]

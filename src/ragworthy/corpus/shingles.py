@@ -48,7 +48,7 @@ class Form:
 
     @cached_property
     def by_character(self) -> Shingles:
-        """The distinct character 5-grams of the text without blanks and punctuation."""
+        """The distinct character 5-grams of the text without spaces and punctuation."""
         return grams("".join(self.tokens), CHAR_GRAM)
 
 

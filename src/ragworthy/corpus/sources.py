@@ -41,7 +41,7 @@ def kind_of(path: str) -> str | None:
 
 
 def _folder(root: Path, problems: list[Problem]) -> list[SourceDocument]:
-    """Every file below a folder; hidden ones are passed over, links are followed only within the folder."""
+    """Every file below a folder; hidden ones are skipped, links are followed only within the folder."""
     inside = os.path.realpath(root)
     paths: list[str] = []
 

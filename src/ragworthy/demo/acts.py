@@ -53,7 +53,7 @@ class Planted(NamedTuple):
 
 
 def lay(folder: Path) -> None:
-    """Lay down the bundled example, with its gold set frozen."""
+    """Write the bundled example, with its gold set frozen."""
     laid = starter.demo(folder)
     commands.freeze(laid.gold, signers=["demo"], reason="the bundled gold set", now="2026-01-01T00:00:00Z")
 
@@ -67,7 +67,7 @@ def defect(folder: Path) -> Planted:
     """Gate the release again, after a defect was planted into its answers; the release is the baseline."""
     count = _plant(folder)
     policy = (folder / f"{RELEASE}.toml").read_text(encoding="utf-8").replace(f"runs/{RELEASE}", f"runs/{DEFECT}")
-    first = f'version = 1\nbaseline = "{RELEASE}.report.json"   # each question is held against the release\n'
+    first = f'version = 1\nbaseline = "{RELEASE}.report.json"   # each question is compared with the release\n'
     write_whole(folder / f"{DEFECT}.toml", (policy.replace("version = 1\n", first, 1) + GATE).encode())
     act = _gated(folder, DEFECT)
     offenders = [one for one in act.run.report["suites"]["answers"]["offenders"] if one["cause"] == Cause.OUT_OF_SCOPE]

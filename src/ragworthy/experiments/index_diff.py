@@ -68,7 +68,7 @@ class Whose(NamedTuple):
 def gold_is_of(pair: Pair, gold: Path) -> Whose:
     """Whose ids a gold set has: its lock or its items may say; else the index that knows more of them.
 
-    Where both know as many, that is no question as long as the ids name the same texts.
+    Where both know as many, that is not a question as long as the ids name the same texts.
     """
     beside = lock_path(gold)
     corpus = load_lock(beside).corpus if beside.exists() else None
@@ -190,7 +190,7 @@ class _Written(msgspec.Struct, frozen=True):
 
 
 def read_queries(path: Path) -> list[Query]:
-    """Unlabelled queries: one a line, plain or as JSON objects with `query`."""
+    """Unlabelled queries: one per line, plain or as JSON objects with `query`."""
     found = []
     for number, line in enumerate(read_text(path).splitlines(), 1):
         text = line.strip()

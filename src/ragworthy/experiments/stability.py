@@ -42,7 +42,7 @@ def plan(
 
 
 def unchanged(plan: Plan) -> list[Unchanged]:
-    """For each jitter, how often it changes nothing: such runs are no evidence of stability."""
+    """For each jitter, how often it changes nothing: such runs are not evidence of stability."""
     first = [one for one in plan.asks if one.ask.seed == plan.seeds[0]]
     names = dict.fromkeys(one.ask.jitter for one in first)
     return [

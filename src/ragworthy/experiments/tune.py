@@ -28,7 +28,7 @@ _STEPS = 20
 
 
 class Case(NamedTuple):
-    """A question of the gold set and the line it stands on."""
+    """A question of the gold set and the line it is on."""
 
     line: int
     raw: bytes

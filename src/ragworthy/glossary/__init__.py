@@ -89,7 +89,7 @@ def anchor(one: Entry) -> str:
 
 
 def folded(word: str) -> str:
-    """A word without case, blanks, dashes and underscores.
+    """A word without case, spaces, dashes and underscores.
 
     >>> folded("Not cited") == folded("NOT_CITED"), folded("\\u2206S") == folded("\\u0394S")
     (True, True)

@@ -78,7 +78,7 @@ DECIDING = (
     Entry(
         "baseline",
         _WORD,
-        "An earlier accepted run that a new one is held against.",
+        "An earlier accepted run that a new one is compared with.",
         "Baseline precision 0.92, now 0.90: a drop of 0.02, which max_drop = 0.02 allows.",
         see=("bless", "docs/history.md"),
     ),
@@ -134,7 +134,7 @@ DECIDING = (
     Entry(
         "live",
         _WORD,
-        "The index or build that is in use; what is new is held against it.",
+        "The index or build that is in use; what is new is compared with it.",
         "live recall@5 0.40, shadow 0.36: 10 questions better, 32 worse.",
         see=("shadow", "docs/shadow.md"),
     ),
@@ -180,7 +180,7 @@ DECIDING = (
     Entry(
         "receipt",
         _WORD,
-        "The record from which a verdict can be worked out again, byte for byte, by anybody with the same files.",
+        "The record from which a verdict can be worked out again, byte for byte, by anyone with the same files.",
         "'ragworthy verify receipt.json' scores 3 inputs again and exits 0 only when every byte agrees.",
         also=("receipts",),
         see=("bundle", "docs/receipts.md"),
@@ -196,7 +196,7 @@ DECIDING = (
         "bless",
         _WORD,
         "Make a run the baseline, by name and with a reason.",
-        "'ragworthy history bless 3f2ac09b --by \"Ada Byron\" --reason \"release 2\"': later runs are held against it.",
+        "'ragworthy history bless 3f2ac09b --by \"Ada Byron\" --reason \"release 2\"'; later runs compare with it.",
         also=("blessed", "blessing"),
         see=("baseline", "docs/history.md"),
     ),

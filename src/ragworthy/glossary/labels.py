@@ -108,7 +108,7 @@ LABELS = (
     Entry(
         "NOT_JSON",
         _LABEL,
-        "Structured answers: the output is no JSON, or ends in the middle.",
+        "Structured answers: the output is not JSON, or ends in the middle.",
         '{"main_topic": "Leave" without a closing brace is worth 0 of 100 points.',
         see=("parse_failed", "truncated_json"),
     ),
@@ -227,7 +227,7 @@ FAILURES = (
     Entry(
         "parse_failed",
         _FAILURE,
-        "The output is no JSON at all.",
+        "The output is not JSON at all.",
         '"The topic is leave." is worth 0 of 100 points.',
     ),
     Entry(

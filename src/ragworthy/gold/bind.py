@@ -21,7 +21,7 @@ from ragworthy.metrics.facts.pieces import grouped
 from ragworthy.records import Chunk, GoldSource
 
 IDS = {"answers": "gold_citations", "retrieval": "relevant"}
-"""The field that the ids of a suite stand in."""
+"""The field that the ids of a suite are in."""
 STALE = ("relevant_offsets", "index_hash", "bound")
 """What belongs to the chunks of another day."""
 SURE = (EXACT, NORMALISED, SOURCE)

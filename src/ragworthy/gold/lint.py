@@ -77,7 +77,7 @@ def finding(level: str, code: str, item: Item, label: str, field: str, message: 
 
 
 def identities(items: Sequence[Item], label: str, field: str = "qid") -> list[Finding]:
-    """Ids that are missing or repeated, and a set without items: what stands in the way of telling items apart."""
+    """Ids that are missing or repeated, and a set without items: what is in the way of telling items apart."""
     if not items:
         return [Finding("error", Problem("RW-G05", "expected gold items, got none", label), 1, "")]
     found: list[Finding] = []

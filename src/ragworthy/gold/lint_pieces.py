@@ -22,7 +22,7 @@ class Found(NamedTuple):
 
 
 def placed(gold: Gold) -> Iterator[tuple[str, str]]:
-    """Every piece, with the field that it stands in.
+    """Every piece, with the field that it is used.
 
     >>> list(placed(Gold(answerable=True, gold_claim_all=["sync", ["45 days"]])))
     [('gold_claim_all[0]', 'sync'), ('gold_claim_all[1][0]', '45 days')]
@@ -50,13 +50,13 @@ def unfit(gold: Gold, *, short_words: bool) -> Iterator[Found]:
 
 
 def doubted(gold: Gold, *, short_words: bool) -> Iterator[Found]:
-    """Pieces that stand in the question itself, and references that are it: an answer that repeats the question has
+    """Pieces that are in the question itself, and references that are it: an answer that repeats the question has
     them.
     """
     question = fold(gold.question or "")
     for field, piece in placed(gold):
         if question and occurs([piece], question, short_words=short_words):
-            yield Found("RW-G32", field, f"{_quoted(piece)} stands in the question itself")
+            yield Found("RW-G32", field, f"{_quoted(piece)} is in the question itself")
     given = gold.gold_reference
     for text in given if isinstance(given, list) else [given or ""]:
         if question and letters(text) and letters(text) == letters(question):

@@ -83,7 +83,7 @@ def _shape(item: Question, label: str) -> list[Finding]:
     if not all(text.strip() for text in texts):
         found.append(finding("error", "RW-G12", item, label, "paraphrases", "expected a wording, got an empty one"))
     if len({trim_fold(text) for text in texts}) < len(texts):
-        message = "two of them are the same but for case and blanks"
+        message = "two of them are the same but for case and spaces"
         found.append(finding("warning", "RW-W35", item, label, "paraphrases", message))
     if gold.answerable and not ids_of(gold) and not is_named(gold):
         found.append(finding("error", "RW-G10", item, label, "relevant", "expected at least one id, got none"))
@@ -91,7 +91,7 @@ def _shape(item: Question, label: str) -> list[Finding]:
         message = "expected no relevant block for an unanswerable question, got some"
         found.append(finding("error", "RW-G08", item, label, "answerable", message))
     if len(set(map(stable, ids_of(gold)))) < len(ids_of(gold)):
-        found.append(finding("warning", "RW-W04", item, label, "relevant", "an id stands there twice"))
+        found.append(finding("warning", "RW-W04", item, label, "relevant", "an id is there twice"))
     both = sorted(set(ids_of(gold)) & set(gold.negatives or []))
     if both:
         message = f'expected no relevant id, got "{both[0]}"'

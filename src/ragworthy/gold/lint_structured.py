@@ -33,7 +33,7 @@ class Question(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The question without needless blanks: what tells it apart from others."""
+        """The question without needless spaces: what tells it apart from others."""
         return squeeze(self.gold.question or "")
 
 
@@ -99,7 +99,7 @@ def _beyond_reach(value: Any, field: Field) -> Iterator[tuple[str, str]]:
 
 
 def _source_map(expected: Mapping[str, Any] | None, definition: Definition, field: Field) -> Iterator[Doubt]:
-    """What does not have the shape of a source map; it stands beside the expected fields."""
+    """What does not have the shape of a source map; it is beside the expected fields."""
     names = [one.name for one in definition.fields if one.kind != "grounding"]
     parts = PARTS if set(PARTS) <= set(names) else tuple(names)
     value = value_at(expected, field.at)

@@ -28,7 +28,7 @@ def linted(
 
         return retrieval.lint(path, corpus)
     if corpus and suite == "structured":
-        raise usage_error("--corpus: a set of structured answers is not held against a corpus")
+        raise usage_error("--corpus: a set of structured answers is not compared with a corpus")
     if suite == "structured":
         from ragworthy.gold import structured
 

@@ -94,7 +94,7 @@ class _Rewriter:
         return way.ids
 
     def ids(self, field: str, values: Sequence[Any], *, keep_gone: bool) -> list[Any]:
-        """A list of ids, each in the place of the old one; values that are not ids stay."""
+        """A list of ids, each instead of the old one; values that are not ids stay."""
         return [new for _, new in self.entries(field, values, keep_gone=keep_gone)]
 
     def entries(self, field: str, values: Sequence[Any], *, keep_gone: bool) -> list[tuple[int, Any]]:

@@ -134,7 +134,7 @@ def lock_extra(gold: Path, corpus: Path, chosen: Chosen) -> dict[str, Any]:
 
 
 def check_weights(lock: Path, chosen: Chosen) -> None:
-    """Refuse to put weights in the place of something else, before anything is written."""
+    """Refuse to put weights instead of something else, before anything is written."""
     if isinstance(chosen.model, Ngram):
         target = weights_path(lock)
         check_inside(target, lock.parent, "the weights")

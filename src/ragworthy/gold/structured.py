@@ -34,7 +34,7 @@ def definition_of(path: Path | None) -> Definition:
 
 
 def lint(path: Path, definition: Path | None) -> Linted:
-    """Every finding about a question file, held against a definition."""
+    """Every finding about a question file, compared with a definition."""
     fields = definition_of(definition)
     source = open_questions("gold", path)
     questions, problems = structured_questions(source)
@@ -111,7 +111,7 @@ def _shuffle(members: list[Candidate], seed: int, *labels: str) -> None:
 
 
 def document(rows: Sequence[bytes], *, seed: int, size: int, strata: Sequence[str], parent: dict[str, Any]) -> bytes:
-    """A subset file: how it was drawn, then one question a line."""
+    """A subset file: how it was drawn, then one question per line."""
     header = {
         "schema": SUBSET_SCHEMA,
         "algorithm": ALGORITHM,

@@ -160,7 +160,7 @@ def _sentences(text: str) -> Iterator[str]:
 
 
 def lines(suggested: Suggested) -> bytes:
-    """One question a line, with `accept` to be filled in: the number of a candidate, several, or 0 for none."""
+    """One question per line, with `accept` to be filled in: the number of a candidate, several, or 0 for none."""
     encode = msgspec.json.Encoder().encode
     return b"".join(encode(_line(one)) + b"\n" for one in suggested.suggestions)
 

@@ -103,7 +103,7 @@ def _repeats(store: "Store", run: Run) -> int:
 
 
 def counted(changed: Fraction, cases: int) -> str:
-    """So many of so many, as they were counted; a share of pairs inside of a report may be no whole number.
+    """So many of so many, as they were counted; a share of pairs inside a report may be no whole number.
 
     >>> counted(Fraction(4), 120), counted(Fraction(2, 3), 40)
     ('4/120', '1/60')
@@ -113,7 +113,7 @@ def counted(changed: Fraction, cases: int) -> str:
 
 def flip_rates(store: "Store", runs: Sequence[Run]) -> dict[str, tuple[Fraction, int]]:
     """For each metric on how many questions two of the runs differ, and of how many, over all pairs. A report that
-    pools runs has such pairs inside of it.
+    pools runs has such pairs inside it.
     """
     found: dict[str, tuple[Fraction, int]] = {}
     for suite in dict.fromkeys(suite for run in runs for suite in run.suites):
@@ -127,8 +127,8 @@ def flip_rates(store: "Store", runs: Sequence[Run]) -> dict[str, tuple[Fraction,
 
 
 def pooled_flips(rows: Rows) -> dict[str, tuple[Fraction, int]]:
-    """The same inside of a report that pools runs: of R runs of a question, k of them good, two differ in
-    2·k·(R − k) / (R·(R − 1)) of the pairs. Nothing for metrics whose words are no share of the runs.
+    """The same inside a report that pools runs: of R runs of a question, k of them good, two differ in
+    2·k·(R − k) / (R·(R − 1)) of the pairs. Nothing for metrics whose words are not a share of the runs.
 
     >>> rows = Rows(("a", "b"), ("a", "b"), ("", ""), (None, None), (3, 3), ((), ()), {"m": (Fraction(1, 3), 1)})
     >>> pooled_flips(rows)

@@ -22,12 +22,12 @@ VARIABLES = (
 _WAIT = 10
 _COMMIT = re.compile(r"[0-9A-Za-z._/+-]{1,200}")
 SHORTEST = 7
-"""So many signs of a hash name a commit."""
+"""So many characters of a hash name a commit."""
 _HASH = re.compile(rf"[0-9A-Fa-f]{{{SHORTEST},64}}")
 
 
 def spelled(commit: str) -> str:
-    """A commit as it is kept: blanks around it do not matter, and for a hash capitals do not either.
+    """A commit as it is kept: spaces around it do not matter, and for a hash capitals do not either.
 
     >>> spelled(" 5F0C2E1a "), spelled("Release-7")
     ('5f0c2e1a', 'Release-7')
@@ -37,7 +37,7 @@ def spelled(commit: str) -> str:
 
 
 def same_commit(one: str, other: str) -> bool:
-    """Whether two spellings mean the same commit: a hash may be cut to seven signs.
+    """Whether two spellings mean the same commit: a hash may be cut to seven characters.
 
     >>> same_commit("5f0c2e1", "5F0C2E1A99"), same_commit("5f0c2e", "5f0c2e1a"), same_commit("main", "main2")
     (True, False, False)

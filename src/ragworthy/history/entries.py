@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 SHORT = 12
-"""So many signs of a hash are the id of a run."""
+"""So many characters of a hash are the id of a run."""
 LEAST = 4
 """So many of them must be given to name a run."""
 
@@ -83,7 +83,7 @@ class Blessing(NamedTuple):
 
 
 class Signature(NamedTuple):
-    """Who stands behind a run: a signer of its gold set, or who blessed it."""
+    """Who is behind a run: a signer of its gold set, or who blessed it."""
 
     run: str
     what: str
@@ -105,7 +105,7 @@ class Link(NamedTuple):
 
 
 def canonical(value: Any) -> bytes:
-    """A value as the bytes that are hashed: sorted keys, no blanks.
+    """A value as the bytes that are hashed: sorted keys, no spaces.
 
     >>> canonical({"b": 1, "a": [None, "é"]}).decode()
     '{"a":[null,"é"],"b":1}'

@@ -87,7 +87,7 @@ def as_baseline(store: "Store", run: str, blessed: "Blessing | None") -> bytes:
 def fetched(written: str, home: Home, given: str | None = None) -> Path:
     """The report of `history:NAME`, `history:RUN` or `commit:SHA` as a file, which receipts and later looks can name.
 
-    It comes from the store, each time: a file that was written before, and that anybody can change, is replaced.
+    It comes from the store, each time: a file that was written before, and that anyone can change, is replaced.
     """
     name = written.removeprefix(BLESSED)
     if not is_name(name.removeprefix(COMMIT)):
@@ -144,7 +144,7 @@ def store_at(place: Place) -> "Store | None":
 
 
 def check_replaced(path: Path, folder: Path) -> None:
-    """Refuse to replace what is no baseline of ours. Whatever stands in `.ragworthy/baselines` itself is a copy of the
+    """Refuse to replace what is not a baseline of ours. Whatever is in `.ragworthy/baselines` itself is a copy of the
     store; what a link leads to may be somebody's.
     """
     check_inside(path, folder, "the baseline")

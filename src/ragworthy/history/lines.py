@@ -1,4 +1,4 @@
-"""The lines of a history.jsonl, held against the ledger: what was written down there is what the store has."""
+"""The lines of a history.jsonl, compared with the ledger: what was written down there is what the store has."""
 
 import json
 from collections import Counter
@@ -93,7 +93,7 @@ def differences(connection: Connection, said: Said, written: Written) -> Iterato
 
 
 def _chain(written: Written) -> Iterator[str]:
-    """Lines whose predecessor does not stand before them. Where two copies were merged, two follow the same one."""
+    """Lines whose predecessor is not before them. Where two copies were merged, two follow the same one."""
     seen: set[str] = set()
     for line in written.every:
         previous = line.entry.get(PREVIOUS)

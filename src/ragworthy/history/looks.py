@@ -39,7 +39,7 @@ NONE = _Bets(1.0, 1.0)
 
 
 def over_time(runs: Sequence[Rows], metrics: Sequence[str]) -> dict[str, Look]:
-    """What the last run says of every metric that single questions speak of, held against all before it."""
+    """What the last run says of every metric that single questions speak of, compared with all before it."""
     known = all_metrics()
     found: dict[str, tuple[_Bets, int, int]] = {}
     for name in metrics:
@@ -74,7 +74,7 @@ def _single(metric: Metric) -> bool:
 
 
 def _shared(runs: Sequence[Rows]) -> list[list[int]]:
-    """The questions that all runs have: where each stands in every run."""
+    """The questions that all runs have: where each is in every run."""
     places = [one.places() for one in runs]
     return [[one[qid] for one in places] for qid in runs[-1].qids if all(qid in one for one in places)]
 

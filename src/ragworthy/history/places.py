@@ -76,7 +76,7 @@ def is_off(given: str | None, environment: Mapping[str, str] = os.environ) -> bo
 def find_place(
     given: str | None, folder: Path, named: str | None = None, environment: Mapping[str, str] = os.environ
 ) -> Place:
-    """The store to use. A path that a policy names stays inside of the policy's folder."""
+    """The store to use. A path that a policy names stays inside the policy's folder."""
     if written := chosen(given) or named_by(environment):
         return place_of(written)
     place = place_of(named) if named else Place(Path(USUAL))

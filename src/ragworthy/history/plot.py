@@ -21,7 +21,7 @@ def drawn(found: Trend, suffix: str) -> bytes:
 
 
 def spec(found: Trend) -> dict[str, Any]:
-    """The picture as Vega-Lite has it: one line a metric, rates only unless others were asked for."""
+    """The picture as Vega-Lite has it: one line per metric, rates only unless others were asked for."""
     known = all_metrics()
     rates = [line for line in found.lines if known[line.metric.partition("@")[0]].highest == 1]
     lines = (rates or list(found.lines))[:MOST]

@@ -96,7 +96,7 @@ def _loads(slices: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def unlike(one: Point, first: Point) -> list[str]:
-    """Why the numbers of two points must not be put beside each other."""
+    """Why the numbers of two points must not be put side by side."""
     reasons = [reason.what for reason in likeness.unlike(_made(first), _made(one))]
     labels = f" ({first.label or 'no label'} → {one.label or 'no label'})" if one.label or first.label else ""
     said = {"gold": f"another gold set{labels}", "loads": "other loads", "profile": "another profile"}

@@ -59,7 +59,7 @@ def _single(runs: Sequence[Rows], name: str, at: Sequence[Sequence[int]]) -> tup
 
 
 def parts(word: Word) -> tuple[Any, Any]:
-    """A word as part and whole; nothing of nothing where the question is no case.
+    """A word as part and whole; nothing of nothing where the question is not a case.
 
     >>> parts(True), parts((3, 4)), parts(None)
     ((1, 1), (3, 4), (0, 0))

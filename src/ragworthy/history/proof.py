@@ -22,7 +22,7 @@ ALPHA = 0.05
 
 
 class Look(NamedTuple):
-    """What the questions say of one metric: the last run of a line against the run that it is held against."""
+    """What the questions say of one metric: the last run of a line against the run that it is compared with."""
 
     worse: int
     better: int
@@ -31,7 +31,7 @@ class Look(NamedTuple):
     evalue: float
     """What a bet on "worse" has made of 1. Clusters bet, so that a document counts once."""
     looks: int
-    """How many runs were held against that one by now, this among them."""
+    """How many runs were compared with that one by now, this among them."""
     adjusted: float
     """The e-value for all metrics that moved (e-Holm)."""
 
@@ -92,7 +92,7 @@ class Fall(NamedTuple):
 
     @property
     def proven(self) -> bool:
-        """Whether it is no luck."""
+        """Whether it is not luck."""
         return self.adjusted <= ALPHA
 
 
@@ -131,7 +131,7 @@ def _all_rows(metric: str, line: Sequence[Point]) -> list[Rows]:
         rows = one.rows()
         if rows is None or metric not in rows.words:
             message = (
-                f"expected rows with {metric}, got none: it cannot be held against the others question by question"
+                f"expected rows with {metric}, got none: it cannot be compared with the others question by question"
             )
             raise data_error("RW-H14", message, where=one.name)
         found.append(rows)

@@ -11,7 +11,7 @@ HEAD, STORE, PREVIOUS = "head", "store", "previous"
 
 
 def line_hash(line: str) -> str:
-    """The hash of a line, whatever blanks it has; of one that was cut off, that of its text.
+    """The hash of a line, whatever spaces it has; of one that was cut off, that of its text.
 
     >>> line_hash('{"run": 1}') == line_hash('{"run":1}\\n'), line_hash('{"run": 1') == line_hash('{"run":1')
     (True, False)

@@ -271,7 +271,7 @@ class Store:
         return self._each(select(t.BASELINES).order_by(t.BASELINES.c.number), _blessing)
 
     def signatures(self, run: str) -> list[Signature]:
-        """Who stands behind a run."""
+        """Who is behind a run."""
         s = t.SIGNATURES.c
         asked = select(s.run, s.what, s.signed_by, s.reason, s.at).where(s.run == run).order_by(s.number, s.nth)
         return self._each(asked, lambda one: Signature(*one))

@@ -58,7 +58,7 @@ class Taken(NamedTuple):
 
 
 def take(report: Mapping[str, Any], *, commit: str, where: str = "") -> Taken:
-    """Take a report apart; rows that were changed are found here. How often it was tried is no part of a run: the store
+    """Take a report apart; changed rows are found here. How often it was tried is not part of a run: the store
     itself counts that.
     """
     report = {key: one for key, one in report.items() if key != "attempts"}

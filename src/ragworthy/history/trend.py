@@ -48,7 +48,7 @@ class Line(NamedTuple):
     whole: bool = False
     """Whether it counts something."""
     look: "Look | None" = None
-    """What the questions of the last run say, held against those of earlier ones."""
+    """What the questions of the last run say, compared with those of earlier ones."""
     note: str = ""
     """What is good to know of it and no alert."""
 
@@ -68,7 +68,7 @@ class Trend(NamedTuple):
     invalid: int = 0
     """Runs that were left out, since their evidence was not valid."""
     against: str = ""
-    """The blessed run that the last one is held against, question by question."""
+    """The blessed run that the last one is compared with, question by question."""
     pooled: int = 0
     """Where none is blessed: so many runs before it, all of them together."""
     repeated: bool = False
@@ -110,7 +110,7 @@ def _otherwise(points: Sequence[Point], lines: Sequence[Line]) -> str:
 
 
 def _unlike(points: Sequence[Point]) -> tuple[str, ...]:
-    """Why numbers of these reports must not be put beside each other."""
+    """Why numbers of these reports must not be put side by side."""
     first = points[0]
     found = [f"{one.name}: its evidence was not valid" for one in points if one.verdict == "INVALID"]
     found += [f"{other.name}: {reason} than {first.name}" for other in points[1:] for reason in unlike(other, first)]
@@ -159,7 +159,7 @@ def kept_trend(
 
 def _tested(lines: Sequence[Line], points: Sequence[Point], at: int | None) -> tuple[list[Line], int]:
     """Every line with what the questions say of its last run, where there are rows; and how many runs before it, all
-    together, it is held against: none where one of them is blessed.
+    together, it is compared with: none where one of them is blessed.
     """
     from ragworthy.history.looks import over_time
     from ragworthy.history.proof import looked
@@ -183,12 +183,12 @@ def _with_look(line: Line, look: "Look | None", said: "Callable[[Look], str]") -
 
 
 def _one_look(look: "Look") -> str:
-    """The last run held against one: counts and proof are of the same look."""
+    """The last run compared with one: counts and proof are of the same look."""
     return f"{look.worse} worse, {look.better} better, e-value {_short(look.adjusted)} (20 proves it)"
 
 
 def _all_looks(look: "Look") -> str:
-    """The last run held against all before it: the proof is of all looks, the counts are of the last one alone."""
+    """The last run compared with all before it: the proof is of all looks, the counts are of the last one alone."""
     looks = f" over {look.looks} looks" if look.looks > 1 else ""
     last = f"last run: {look.worse} worse, {look.better} better than mostly before"
     return f"e-value {_short(look.adjusted)}{looks} (20 proves it); {last}"
@@ -283,15 +283,17 @@ def _told(found: Trend) -> list[str]:
     lines += [f"  {found.advice}"] if found.advice else []
     before = "the run before it" if found.pooled == 1 else f"the {found.pooled} runs before it together"
     against = f"{found.against} (blessed)" if found.against else before if found.pooled else ""
-    lines += [f"  the last run is held against {against}, question by question"] if against else []
+    lines += [f"  the last run is compared with {against}, question by question"] if against else []
     wide = max((len(line.metric) for line in found.lines), default=0)
+    sloped = any(line.slope is not None for line in found.lines)
+    lines += [] if sloped or not found.lines else ["  no slopes: they take 5 reports or more"]
     for line in found.lines:
         first, last = (next((v for v in order if v is not None), None) for order in (line.values, line.values[::-1]))
         ends = " → ".join("–" if value is None else show.number(value, whole=line.whole) for value in (first, last))
-        tilt = "not measured (under 5)" if line.slope is None else f"{float(line.slope):+.4f}"
+        tilt = f"  slope {'–' if line.slope is None else f'{float(line.slope):+.4f}'}" if sloped else ""
         spread = "–" if line.variation is None else f"{line.variation:.4f}"
         bars = f"  {sparkline(line.values)}" if len(line.values) >= FEWEST_BARS else ""
-        lines.append(f"  {line.metric.ljust(wide)}  {ends:<20} σ/μ {spread}  slope {tilt}{bars}")
+        lines.append(f"  {line.metric.ljust(wide)}  {ends:<20} σ/μ {spread}{tilt}{bars}")
         lines += [f"  {' ' * wide}  ! {alert}" for alert in line.alerts]
         lines += [f"  {' ' * wide}  note: {line.note}"] if line.note else []
     return lines

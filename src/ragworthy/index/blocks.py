@@ -43,7 +43,7 @@ class Corpus(NamedTuple):
 
     @property
     def again(self) -> int:
-        """How many chunks stand there once more."""
+        """How many chunks are there once more."""
         return len(self.chunks) - len({chunk.name for chunk in self.chunks})
 
     def place(self, name: str) -> Place:
@@ -144,7 +144,7 @@ def _corpus(chunks: Sequence[Chunk], label: str, sha256: str) -> Corpus:
     for chunk in chunks:
         name = stable(chunk.name)
         if corpus.texts.get(name) == chunk.text:
-            continue  # it stands there once more
+            continue  # it is there once more
         parsed = place_of(name)
         doc = chunk.doc_id or parsed.doc
         section = section_key(chunk.section_id).rpartition("|s=")[2] if chunk.section_id else parsed.section

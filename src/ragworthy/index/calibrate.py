@@ -14,7 +14,7 @@ from ragworthy.metrics.facts.distance import PLACES, Calibration, Spread, exact,
 from ragworthy.stats import auc, percentile
 
 UNRELATED = 10
-"""How many blocks of other documents each question is held against."""
+"""How many blocks of other documents each question is compared with."""
 SEED = "ragworthy.calibration/1"
 PROBED = 500
 """How many questions tell whether a model separates, where nothing was frozen."""

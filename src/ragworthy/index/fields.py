@@ -45,7 +45,7 @@ def differing(root: Path, plain: Plain) -> list[Problem]:
 
 
 def of_manifest(root: Path) -> list[Problem]:
-    """The same of a file that is no sound manifest; nothing where it is none of this version at all."""
+    """The same of a file that is not a sound manifest; nothing where it is none of this version at all."""
     try:
         plain = msgspec.json.decode(data_of(root / NAME))
     except (DataError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError):

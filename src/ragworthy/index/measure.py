@@ -59,7 +59,7 @@ def built_in(name: str, weights: str, texts: Texts) -> Measure | None:
 def stored(name: str, weights: str, lock: Path | None, corpora: Sequence[Texts]) -> Measure | str:
     """The model that a calibration is about; a text says why it cannot be had.
 
-    The weights of `ngram` stand beside the lock; where they do not, a corpus that gives the same ones will do.
+    The weights of `ngram` are beside the lock; where they do not, a corpus that gives the same ones will do.
     """
     if name != NAME:
         return Embedded(load(name))

@@ -1,7 +1,7 @@
 """The model `ngram`: ΔS over character n-grams, each weighted by how few chunks of a corpus have it.
 
 A text is lower case with its white space folded, and stands for the n-grams in it: n = 3, 4 and 5, or 1, 2 and 3 where
-more than 30 % of the corpus is CJK. An n-gram that stands in it tf times, and in df of the N chunks, weighs
+more than 30 % of the corpus is CJK. An n-gram that is in it tf times, and in df of the N chunks, weighs
 (1 + ln tf) · ln(1 + N / (1 + df)). The distance of two texts is one minus the cosine of their weights. There is nothing
 to install, and it means something in every language.
 
@@ -52,7 +52,7 @@ def folded(text: str) -> str:
 
 
 def keys_of(text: str, sizes: Sequence[int]) -> Keys:
-    """The key of every n-gram of a text, as often as it stands there.
+    """The key of every n-gram of a text, as often as it is there.
 
     >>> len(keys_of("abcde", (3, 4, 5))), len(keys_of("ab", (3, 4, 5)))
     (6, 0)
@@ -123,7 +123,7 @@ def _header(table: Table) -> str:
 
 
 def sizes_for(texts: Iterable[str]) -> tuple[int, ...]:
-    """Which n-grams count in a corpus: short ones where more than 30 % of its characters, blanks aside, are CJK.
+    """Which n-grams count in a corpus: short ones where more than 30 % of its characters, spaces aside, are CJK.
 
     >>> sizes_for(["plain text"]), sizes_for(["北京 is a city"])
     ((3, 4, 5), (3, 4, 5))

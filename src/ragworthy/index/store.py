@@ -35,7 +35,7 @@ Made = TypeVar("Made")
 
 
 class _Fitting:
-    """A model whose vectors can be held against those of an index."""
+    """A model whose vectors can be compared with those of an index."""
 
     def __init__(self, model: Embedder, dimension: int, where: str) -> None:
         self.name, self.weights, self.dimension = model.name, model.weights, dimension

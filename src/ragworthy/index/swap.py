@@ -43,7 +43,7 @@ def real(path: Path) -> Path:
 def replacing(target: Path, check: Callable[[], object] = lambda: None) -> Iterator[Path]:
     """An empty folder that takes the target's place when the block ends without an error.
 
-    `check` is called right before that, and raises if what stands at the target by then has to stay.
+    `check` is called right before that, and raises if what is at the target by then has to stay.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
     with _alone(target.parent) as alone:

@@ -1,4 +1,4 @@
-"""Text as it is searched: words, parts of compound names, character pairs where words are not set apart by blanks."""
+"""Text as it is searched: words, parts of compound names, character pairs where words are not set apart by spaces."""
 
 import re
 import unicodedata
@@ -32,7 +32,7 @@ def _patterns(ascii_only: bool) -> tuple[re.Pattern[str], re.Pattern[str], re.Pa
 
 @cache
 def _marks() -> str:
-    """The combining marks, which are no letters to a regular expression."""
+    """The combining marks, which are not letters to a regular expression."""
     return "".join(chr(code) for code in range(0x300, 0xFE30) if unicodedata.category(chr(code)).startswith("M"))
 
 

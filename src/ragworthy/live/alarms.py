@@ -279,7 +279,7 @@ class Alarms:
 
     @classmethod
     def restore(cls, config: Config, baseline: Baseline, state: Mapping[str, Any]) -> "Alarms":
-        """Go on where a state was taken. With other settings or another baseline everything begins anew: evidence
+        """Go on where a state was taken. With other settings or another baseline everything begins again: evidence
         against one limit is none against another.
         """
         alarms = cls(config, baseline)

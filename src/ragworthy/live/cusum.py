@@ -5,7 +5,7 @@ number y. As long as no mean, given the past, is above m, money does not grow in
 
 Each step (a minute, an hour) puts one new coin on a change that begins now: M' = (M + 1) · L. So M less the number of
 steps does not grow in expectation. An alarm at M ≥ c takes c away and starts again; hence in any n steps at most n / c
-false alarms are expected, from the first step on, for ever, however often anybody looks. The CUSUM
+false alarms are expected, from the first step on, for ever, however often anyone looks. The CUSUM
 S' = max(S, 1) · L never has more money than that, so the same c does. (Shin, Ramdas and Rinaldo 2024 call these
 e-detectors.)
 """
@@ -86,7 +86,7 @@ class Stretch(NamedTuple):
 
 
 class _Run:
-    """A bet that begins anew whenever it has lost its coin: a CUSUM, and since when it runs."""
+    """A bet that begins again whenever it has lost its coin: a CUSUM, and since when it runs."""
 
     __slots__ = ("cases", "money", "since", "total")
 

@@ -1,7 +1,7 @@
 """How clumpy traffic is: by how much means of some minutes vary more than independent records would.
 
-Questions come in sessions and by topics, so neighbours are alike. A detector that takes them as independent sees drops
-that are none. The dispersion D is the variance of sums over blocks of minutes, divided by what independence would
+Questions come in sessions and by topics, so neighbours are alike. A detector that takes them as independent sees false
+drops. The dispersion D is the variance of sums over blocks of minutes, divided by what independence would
 give; the largest over several lengths counts. Evidence is then taken to the power 1 / D, and a baseline of n records
 counts as n / D. For sums that are nearly normal this gives back just what the clumps took.
 """

@@ -237,7 +237,7 @@ class Reader:
         retrieved, reasoned = self._time("t_retrieve_ms", retrieve), self._time("t_reason_ms", reason)
         took = self._time("e2e_ms", record.e2e_ms if perf.e2e_ms is None else perf.e2e_ms)
         if took is None and retrieved is not None and reasoned is not None:
-            took = retrieved + reasoned  # it took that long at the least
+            took = retrieved + reasoned  # it took that long at least
         made = {
             "coverage": self._number("coverage", answer.coverage, 0.0, 1.0) if shipped else None,
             "delta_s": self._number("ΔS", self._distance(), 0.0, 2.0) if shipped else None,

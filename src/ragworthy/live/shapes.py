@@ -16,7 +16,7 @@ class Hit(msgspec.Struct, frozen=True, gc=False):
     section_id: str | None = None
     in_scope: bool | None = None
     type: Any = None
-    """What it holds: prose, table, code or figure; something else that is called type is no mistake of the log."""
+    """What it holds: prose, table, code or figure; something else that is called type is not a mistake of the log."""
 
     @property
     def name(self) -> str:

@@ -13,7 +13,7 @@ from ragworthy.records import RetrievalTrace, Run, Trace
 
 _IDS = ("qid", "q_id")
 _LEAST = 5
-"""So many records that all lack something are no accident."""
+"""So many records that all lack something are not an accident."""
 
 
 def stop_if_bare(source: Source, record: str, fields: Sequence[str], code: str, *, likely: bool = False) -> None:

@@ -26,7 +26,7 @@ _LARGEST = 10**18
 NO_ROWS = "it was written by an earlier version, which kept no rows"
 """Why an old report can be compared by its numbers alone."""
 WITHOUT = "it has no rows"
-"""What stands before why a report of this version has none."""
+"""What is before why a report of this version has none."""
 UNNAMED = ("agreement",)
 """Suites whose pairs may lack the ids that rows need, however few they are."""
 FIRST_ROWS = (0, 2)

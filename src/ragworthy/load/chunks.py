@@ -1,4 +1,4 @@
-"""What corpus files hold: chunk texts, and JSON lines of documents and blocks, each with the place it stands at."""
+"""What corpus files hold: chunk texts, and JSON lines of documents and blocks, each with the place it is at."""
 
 import hashlib
 from collections.abc import Iterator, Sequence

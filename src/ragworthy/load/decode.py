@@ -40,7 +40,7 @@ class Found(NamedTuple):
 
 
 Explain = Callable[[dict[str, Any]], list[Found]]
-"""From the fields of a line that is no record of its kind to what does not fit, in plain words."""
+"""From the fields of a line that is not a record of its kind to what does not fit, in plain words."""
 
 
 class Fault(NamedTuple):
@@ -73,9 +73,9 @@ class Decoder(Generic[Record]):
         if data.isspace():
             return []
         lines = data.count(b"\n") + (not data.endswith(b"\n"))
-        # The decoder takes any white space between records, and line ends inside of them. Where every line ends with
+        # The decoder takes any white space between records, and line ends inside them. Where every line ends with
         # a brace and the next one starts with one, no line end can be inside a record; then one record for each line
-        # means one on each line. Blank lines and blanks around records take the long way.
+        # means one on each line. Blank lines and spaces around records take the long way.
         between = data.count(b"}\n{") or data.count(b"}\r\n{")
         if between != lines - 1:
             return self._line_by_line(block)
@@ -321,7 +321,7 @@ _MEND: dict[type, Callable[[dict[str, Any]], Any]] = {
 
 
 def record_offsets(kind: type, block: Block) -> list[int]:
-    """The byte offset of every record of a block; lines that give no record are passed over."""
+    """The byte offset of every record of a block; lines that give no record are skipped."""
     decoder: Decoder[Any] = Decoder(kind)
     offsets: list[int] = []
     offset = block.offset

@@ -23,8 +23,8 @@ RESERVED = ("score", "schema_pass_rate", "score_median", "score_p95", "missing")
 STRATA = ("label", "enum", "boolean")
 """Kinds of field with few enough values to split by."""
 FORM = "nfkc"
-"""How a definition of version 2 makes texts comparable where it does not say: full-width and half-width signs are the
-same. Version 1 compares them as they are written, and keeps doing so."""
+"""How a definition of version 2 makes texts comparable where it does not say: full-width and half-width characters are
+the same. Version 1 compares them as they are written, and keeps doing so."""
 FROM_ZERO = ("limit", "tolerance_days")
 """Whole numbers that may be 0; the others start at 1."""
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
@@ -48,7 +48,7 @@ def bundled_text() -> str:
 
 
 def new_text() -> str:
-    """The bundled definition as the start of one's own: of the newest version, which treats full-width signs kindly."""
+    """The bundled definition as the start of one's own: of the newest version, kind to full-width characters."""
     said = (
         "version = 2      # label, list and grounding compare under NFKC, keywords as written; version = 1: as written"
     )

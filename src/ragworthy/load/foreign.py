@@ -47,7 +47,7 @@ _FAMILIES = {
 }
 """The kinds of our own that an input takes, by the record type that is read from it; votes for all others."""
 _ARRAYS = ("StructuredGold", "StructuredOutput")
-"""Record types that may also stand in a JSON array."""
+"""Record types that may also are in a JSON array."""
 _NEEDED = {"Gold": (("qid", "q_id"), ("answerable",)), "RetrievalGold": (("qid", "q_id"),)}
 _MAGIC = (
     (b"\xd0\xcf\x11\xe0", "an old Excel file (.xls)", "save it as .xlsx or .csv"),
@@ -186,7 +186,7 @@ def _read_with(
 
 
 def _of_table(source: Source, record: str, data: bytes) -> Problem | None:
-    """Files of lines that are no JSON: tables, and the files of TREC."""
+    """Files of lines that are not JSON: tables, and the files of TREC."""
     head = data[:HEAD]
     encoding = likely_encoding(data)
     text = head.decode(encoding or "utf-8-sig", "replace")
@@ -213,7 +213,7 @@ def _of_table(source: Source, record: str, data: bytes) -> Problem | None:
 def _csv(source: Source, record: str, header: list[str], tabs: bool, more: str = "") -> Problem:
     what = _columns("TSV" if tabs else "CSV", header)
     if role_of(record) == "vote":
-        return _told(source, f"{what}: write the votes as one JSON object a line (docs/formats.md)")
+        return _told(source, f"{what}: write the votes as one JSON object per line (docs/formats.md)")
     named = dict[str, Any].fromkeys(header, "")
     shape = shape_of(named)
     if shape is not None and shape.reads in ("ragas", "deepeval"):
@@ -334,11 +334,11 @@ def _of_records(source: Source, record: str, look: Look, strict: bool) -> Proble
     if look.form == "objects":
         new = f"{Path(source.given).stem}.lines.jsonl"
         do = f"'jq -c . {shlex.quote(source.given)} > {shlex.quote(new)}' writes them so"
-        return _told(source, f"JSON objects over several lines each, and not one object a line: {do}", "these are")
+        return _told(source, f"JSON objects over several lines each, and not one object per line: {do}", "these are")
     if not as_lines and role_of(record) != "vote":
         what = "a JSON array" if look.form == "array" else "one JSON object over several lines"
         mapped = mapping(record, first) if not ours else ""
-        rest = f"{what}, and not one object a line: {_read_with(source, 'jsonl', record, ('gold', 'trace'), mapped)}"
+        rest = f"{what}, and not one object per line: {_read_with(source, 'jsonl', record, ('gold', 'trace'), mapped)}"
         return _told(source, rest)
     counts = Counter(name for one in kinds for name in one if name not in families)
     other = max(KINDS, key=lambda kind: counts[kind.name])

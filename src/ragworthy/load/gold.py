@@ -23,7 +23,7 @@ class Wrong(NamedTuple):
 
 
 def wrong_id(name: str | None, seen: Container[str], field: str = "qid") -> Wrong | None:
-    """What is wrong with an id, given those that came before it; `field` is the key that it stands under.
+    """What is wrong with an id, given those that came before it; `field` is the key that it is under.
 
     >>> wrong_id("", set()).code, wrong_id("q1", {"q1"}, "id").message, wrong_id("q2", {"q1"})
     ('RW-G01', 'expected a unique id, got "q1" again', None)

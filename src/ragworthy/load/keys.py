@@ -66,7 +66,7 @@ KEYS: dict[str, dict[str, str]] = {
         "kind": "label, list, keywords, grounding, number, date, enum or boolean",
         "weight": "its part of the score; all weights sum to exactly 1",
         "at": "dotted keys that lead to the field in the answer; default: its name",
-        "required": "whether an answer without it is no valid answer; default true",
+        "required": "whether an answer without it is not a valid answer; default true",
     },
     "field.label": {
         "match": '"fuzzy" (one contains the other, or they are alike) or "exact"; default "fuzzy"',

@@ -21,7 +21,7 @@ SAYS: Mapping[str, Mapping[str, tuple[bool | None, ...]]] = {
     "EMPTY_CLAIM": {"precision": (NO, NEVER), "containment": (NO, NEVER), "over_refusal": (NO,)},
     "ERROR": {"precision": (NO, NEVER), "over_refusal": (NEVER,), "under_refusal": (NEVER,)},
 }  # fmt: skip
-"""What metrics of answers may say of a question with a label: None where it is no case of the metric."""
+"""What metrics of answers may say of a question with a label: None where it does not count for the metric."""
 
 
 class Number(Protocol):
@@ -41,11 +41,11 @@ class Number(Protocol):
 
 
 class Astray(NamedTuple):
-    """A number that does not follow from what stands beside it."""
+    """A number that does not follow from what is beside it."""
 
     field: str
     got: str
-    """What stands there."""
+    """What is there."""
     rows: str
     """What that says."""
     expected: str = "numbers that follow from the rows"

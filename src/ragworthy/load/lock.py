@@ -49,7 +49,7 @@ def carries_evidence(value: Mapping[str, Any]) -> bool:
 
 
 def item_hash(value: Mapping[str, Any]) -> str:
-    """The SHA-256 of an item as canonical JSON (sorted keys, no blanks).
+    """The SHA-256 of an item as canonical JSON (sorted keys, no spaces).
 
     >>> item_hash({"b": 1, "a": "é"}) == item_hash({"a": "é", "b": 1})
     True

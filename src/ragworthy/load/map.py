@@ -49,7 +49,7 @@ class Reading(NamedTuple):
     tables: dict[str, Paths | dict[str, Paths]]
     """`usage` and `stage_ms`: a path to the whole, or one for each of its names."""
     parsed: dict[str, Paths]
-    """Where things stand in the JSON that the claim is; empty where it is plain text."""
+    """Where things are in the JSON that the claim is; empty where it is plain text."""
     stream: str
     marker: str | None
     base: int
@@ -204,7 +204,7 @@ def _request(check: _Checker, table: dict[str, Any]) -> Request:
     method = check.choice(table, "request.method", ("POST", "GET"), "POST")
     path = check.text(table, "request.path") or ""
     if path and (not path.startswith("/") or re.search(r"[?#\s]", path)):
-        check.say("request.path", f"expected a path such as /v1/ask, without query and blanks, got {shown(path)}")
+        check.say("request.path", f"expected a path such as /v1/ask, without query and spaces, got {shown(path)}")
     headers = check.table(table, "request.headers", needed=False)
     for name, value in headers.items():
         _check_header(check, name, value)
@@ -228,7 +228,7 @@ def _check_header(check: _Checker, name: str, value: Any) -> None:
     if not _HEADER.fullmatch(name):
         check.say(field, "expected the name of a header, got something else")
     named = [one.variable for one in placeholders(value, field)] if isinstance(value, str) else []
-    if not named or None in named:  # what stands there is not shown: it may be a secret
+    if not named or None in named:  # what is there is not shown: it may be a secret
         check.say(field, 'expected an environment variable, such as "Bearer {env.API_KEY}", got something else')
 
 

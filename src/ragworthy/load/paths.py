@@ -95,7 +95,7 @@ def _step(found: re.Match[str]) -> Step:
 
 
 def find(value: Any, path: Path) -> list[At]:
-    """What stands at a path, in order; raises Lost where that is nothing, unless it may be.
+    """What is at a path, in order; raises Lost where that is nothing, unless it may be.
 
     >>> find({"a": [{"b": 1}, {"b": 2}]}, parsed("a.*.b"))
     [At(place='a.0.b', value=1), At(place='a.1.b', value=2)]

@@ -54,7 +54,7 @@ class Plugin(NamedTuple):
 
 
 def _guarded(metric: Metric) -> Callable[..., Any]:
-    """A metric's function; what it raises, or says that is no word of its kind, is an error with its name."""
+    """A metric's function; what it raises, or says that is not a word of its kind, is an error with its name."""
 
     @functools.wraps(metric.of)
     def of(*facts: Any, **depth: Any) -> Any:
@@ -208,7 +208,7 @@ def load_metrics(written: str, folder: Path, *, where: str = "", field: str = ""
 
 @contextmanager
 def using_metrics(plugins: Iterable[Plugin], where: str = "") -> Iterator[None]:
-    """With the metrics of plugins, which are known only inside of the block."""
+    """With the metrics of plugins, which are known only inside the block."""
     try:
         added = registry.using(metric for plugin in plugins for metric in plugin.metrics())
         with added:

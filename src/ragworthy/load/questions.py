@@ -1,6 +1,6 @@
 """Questions of a structured set: JSON lines, one JSON array, or a subset drawn from another set.
 
-Whatever the file is, its source yields one record a line. The lines of an array stand at the same byte offsets as its
+Whatever the file is, its source yields one record per line. The lines of an array are at the same byte offsets as its
 elements do in the file, so that every place can be named.
 """
 
@@ -119,7 +119,7 @@ def read_subset(path: Path) -> Subset:
 
 
 class ArrayFile(FileSource):
-    """A JSON array, or the questions of a subset file, as one record a line."""
+    """A JSON array, or the questions of a subset file, as one record per line."""
 
     def __init__(self, source: PlainFile | PackedFile, *, subset: bool = False) -> None:
         super().__init__(source.role, source.path)
@@ -146,7 +146,7 @@ class ArrayFile(FileSource):
         return self._block(bisect_left(self._starts, offset), bisect_left(self._starts, offset + length))
 
     def _block(self, first: int, last: int) -> Block:
-        """Some elements, each on one line: what stands between them becomes blanks and a line end."""
+        """Some elements, each on one line: what is between them becomes spaces and a line end."""
         begin = self._starts[first]
         data = bytearray(self._bytes(begin, self._starts[last]).replace(b"\n", b" "))
         for nth in range(first, last):
@@ -227,7 +227,7 @@ def _is_subset(source: PlainFile | PackedFile, head: bytes) -> bool:
     if len(head) >= LONGEST_LINE:
         return False
     line = _line(text, text.find(b"{"))
-    message = "expected a JSON array or one record a line, got one object over several lines"
+    message = "expected a JSON array or one record per line, got one object over several lines"
     raise BrokenArray([Problem("RW-F07", message, f"{source.given}:{line}")])
 
 
@@ -294,7 +294,7 @@ def _check_utf8(source: Source, text: bytes) -> None:
 
 
 def _broken(source: Source, text: bytes, begin: int, error: Exception, what: str) -> BrokenArray:
-    """Why a file is no JSON, with the line on which it stops being it."""
+    """Why a file is not JSON, with the line on which it stops being it."""
     code, at, message = _fault(text, begin, error, what)
     return BrokenArray([Problem(code, message, f"{source.given}:{_line(text, at)}")])
 

@@ -1,7 +1,7 @@
 """Several files that are one input: the files of a folder, or those that a pattern names, in the order of their names.
 
 An offset or a line of such an input says which file it is of, too: every file has a range of offsets to itself, and
-the number of the file stands above that of the line. So nothing has to be counted before a place is shown.
+the number of the file is above that of the line. So nothing has to be counted before a place is shown.
 """
 
 from bisect import bisect_right

@@ -25,7 +25,7 @@ class Shape(NamedTuple):
 
     @property
     def sure(self) -> bool:
-        """Whether these are no rows whose fields could be named: spans and runs, and answers of frameworks."""
+        """Whether these are not rows whose fields could be named: spans and runs, and answers of frameworks."""
         return self.reads in _RECORDED or (not self.reads and self.what.startswith(("a ", "an ")))
 
 

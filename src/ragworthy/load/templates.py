@@ -16,7 +16,7 @@ PLACEHOLDERS = ("q", "qid", "seed", "jitter", "knobs", "prompt")
 
 
 class Placeholder(NamedTuple):
-    """What stands in braces, and the field in which it does."""
+    """What is in braces, and the field in which it does."""
 
     field: str
     name: str

@@ -21,7 +21,7 @@ _WANTED = "expected what JSON can hold"
 
 
 class _Framework(NamedTuple):
-    """An object of a framework that stands where an id or a text is wanted."""
+    """An object of a framework that is where an id or a text is wanted."""
 
     has: tuple[str, ...]
     called: str
@@ -136,7 +136,7 @@ def _made(value: Any) -> Any:
 
 
 def _fields(value: Any) -> dict[str, str] | None:
-    """The attributes of a record with the names that JSON gives them; None for what is no record."""
+    """The attributes of a record with the names that JSON gives them; None for what is not a record."""
     kind: Any = type(value)
     if isinstance(value, tuple):
         return {name: name for name in kind._fields} if hasattr(kind, "_fields") else None

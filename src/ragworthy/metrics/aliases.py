@@ -79,7 +79,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "λ": _LAMBDA,
 }
 """Names of the sources that several metrics share, by how their ids begin: they are explained together."""
-"""By the id of the metric, each name as the page writes it; the case, blanks and hyphens do not matter."""
+"""By the id of the metric, each name as the page writes it; the case, spaces and hyphens do not matter."""
 
 _SPOILT = {"\u2206": "Δ", "Î”": "Δ", "Î»": "λ", "Îº": "κ"}
 """Signs that look the same, or were read in another encoding, as some of those pages were."""

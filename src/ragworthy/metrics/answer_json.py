@@ -55,7 +55,7 @@ def parse(raw: str) -> Parsed:
     except _Unsound as error:
         return Parsed(None, Failure.PARSE_FAILED, str(error))
     if _FENCE in text[:begin] or _FENCE in text[end:]:
-        return Parsed(inner, Failure.CODE_FENCE, "the object stands in a code fence")
+        return Parsed(inner, Failure.CODE_FENCE, "the object is in a code fence")
     where = " and ".join(["before"] * bool(text[:begin].strip()) + ["after"] * bool(text[end:].strip()))
     return Parsed(inner, Failure.EXTRA_TEXT, f"text {where} the object")
 
@@ -86,7 +86,7 @@ def span(text: str) -> tuple[int | None, int | None]:
 def decode(text: str, before: int = 0) -> Any:
     """A JSON text as a value; raises where it is none, or where it says something twice.
 
-    `before` is how many characters stand before the text, for messages that name a place.
+    `before` is how many characters are before the text, for messages that name a place.
     """
     if text.count("{") + text.count("[") > DEEPEST and _too_deep(text):
         raise _Unsound(f"nested deeper than {DEEPEST}")
@@ -126,7 +126,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(value) < len(pairs):
         times = Counter(key for key, _ in pairs)
         twice = next(key for key in times if times[key] > 1)
-        raise _Unsound(f'the key "{twice[:40]}" stands twice')
+        raise _Unsound(f'the key "{twice[:40]}" is twice')
     return value
 
 

@@ -16,7 +16,7 @@ SHIPPED = "shipped answers"
 
 
 def cases_with(errors: int, cases: str) -> str:
-    """What a rate is taken over, where errors stand in the place of some answers.
+    """What a rate is taken over, where errors replace some answers.
 
     >>> cases_with(1, "shipped answers"), cases_with(0, "shipped answers"), cases_with(1, "unanswerable questions")
     ('shipped answers and errors', 'shipped answers', 'unanswerable questions')
@@ -328,7 +328,7 @@ def blame(facts: Facts, k: int, *, whole: bool = True) -> Blame:
 
 
 def _why(facts: Facts, k: int, cause: Cause | None) -> str:
-    """The reason in words. Those that are always the same stand in a table; the others depend on the claim."""
+    """The reason in words. Those that are always the same are in a table; the others depend on the claim."""
     if cause in _WHYS:
         return _WHYS[cause]
     if cause is Cause.REFUSED:

@@ -63,7 +63,7 @@ def cause_of(steps: Steps) -> Cause | None:
     | answer  | unanswerable | whatever it says and cites                               | answered_without_evidence |
     | either  | answerable   | nothing of the evidence is in the corpus, none retrieved | not_in_corpus             |
     | either  | answerable   | no evidence, or not the gold text, among the results     | not_retrieved             |
-    | either  | answerable   | the first evidence stands below rank k                   | below_k                   |
+    | either  | answerable   | the first evidence is below rank k                   | below_k                   |
     | refusal | answerable   | evidence among the first k                               | refused_with_evidence     |
     | answer  | answerable   | cites an id that was not retrieved, evidence or not      | out_of_scope              |
     | answer  | answerable   | everything cited was retrieved, none of it is evidence   | not_cited                 |

@@ -8,7 +8,7 @@ from ragworthy.text import squeeze
 
 
 def files_of(entries: Any) -> list[str]:
-    """The files that a source map names, each once; what has another shape is passed over.
+    """The files that a source map names, each once; what has another shape is skipped.
 
     >>> files_of([{"refs": [{"file": "a"}, {"file": "b"}, 7]}, {"refs": [{"file": "a"}]}, "x"])
     ['a', 'b']
@@ -29,7 +29,7 @@ class Context:
         self._texts: dict[str, list[str]] = {}
 
     def has(self, anchor: str, form: str, make: Callable[[str], str], file: str | None = None) -> bool:
-        """Whether a non-empty anchor stands in one of the chunks, or in one of a file."""
+        """Whether a non-empty anchor is in one of the chunks, or in one of a file."""
         wanted = squeeze(make(anchor))
         if not wanted:
             return False

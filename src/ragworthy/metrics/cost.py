@@ -153,7 +153,7 @@ def _count(counts: Mapping[str, Any], name: str) -> int | None:
 
 
 def _stages_of(usage: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
-    """The counts of each stage; counts that stand alone are those of the model's stage."""
+    """The counts of each stage; counts that are alone are those of the model's stage."""
     if any(name in usage for name in _COUNTS):
         return [("llm", usage)]
     nested: list[tuple[str, Mapping[str, Any]]]

@@ -7,7 +7,7 @@ from ragworthy.metrics.kinds import Kind
 
 
 class Field(NamedTuple):
-    """One scored field: its name in reports, where it stands in the answer, its kind and its weight."""
+    """One scored field: its name in reports, where it is in the answer, its kind and its weight."""
 
     name: str
     kind: str

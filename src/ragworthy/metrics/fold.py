@@ -168,7 +168,7 @@ def joined(metric: "Metric", words: Sequence[Any]) -> "Word":
 
 
 def of_nothing(word: Any) -> bool:
-    """Whether a word is a part of nothing, which is no number.
+    """Whether a word is a part of nothing, which is not a number.
 
     >>> of_nothing((0, 0)), of_nothing((0, 4)), of_nothing(0)
     (True, False, False)

@@ -35,7 +35,7 @@ class Scored(NamedTuple):
     counted: bool = True
     """Whether it enters the means; in the original program only valid answers do."""
     thin: bool = False
-    """Whether a match rests on a very short text that stands in a much longer one."""
+    """Whether a match rests on a very short text that is in a much longer one."""
     stage: Stage | None = None
     """The part of the pipeline to look at first; None where the item is good."""
 
@@ -133,7 +133,7 @@ def _placeholder(definition: Definition, value: Mapping[str, Any]) -> str | None
         if isinstance(field.rules, Listed):
             texts = got[:PLACEHOLDERS_IN] if isinstance(got, list) else []
         elif field.kind == "grounding" or (field.kind == "enum" and field.rules.wrong(got) is None):
-            texts = []  # references are no texts, and one of the values of an enum is none of a template
+            texts = []  # references are not texts, and one of the values of an enum is none of a template
         else:
             texts = [got]
         for text in texts:
@@ -245,7 +245,7 @@ class Loss(NamedTuple):
 
 
 def losses(definition: Definition, item: Scored) -> list[Loss]:
-    """The fields that cost points, dearest first."""
+    """The fields that cost points, most expensive first."""
     lost = [
         Loss(field, part, 100 * field.weight * (1 - part))
         for field, part in zip(definition.fields, item.parts, strict=True)

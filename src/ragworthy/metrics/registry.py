@@ -107,7 +107,7 @@ def metric(
 
     `cases` names what the denominator counts and `event` what the numerator counts, as reports say it; `needs` names
     what traces or gold may lack (answers, runs, orders, distances, probes, before, live, corpus, evidence), or whose
-    votes it looks at (pairs, ballots, operators). A metric from outside of this package names its `suite`: it is not on
+    votes it looks at (pairs, ballots, operators). A metric from outside this package names its `suite`: it is not on
     the list of all metrics, and is known where somebody named its file or package.
     """
 
@@ -158,13 +158,13 @@ _DESCRIBED = "__ragworthy_metric__"
 
 
 def described(function: object) -> Metric | None:
-    """The metric that a function from outside of this package is, where it is one."""
+    """The metric that a function from outside this package is, where it is one."""
     found = getattr(function, "__dict__", {}).get(_DESCRIBED)
     return found if isinstance(found, Metric) else None
 
 
 def metrics_in(module: ModuleType) -> Iterator[Metric]:
-    """The metrics that a module from outside of this package defines, in the order of the file."""
+    """The metrics that a module from outside this package defines, in the order of the file."""
     for one in vars(module).values():
         found = described(one)
         if found is not None:
@@ -189,7 +189,7 @@ _MORE: ContextVar[tuple[Metric, ...]] = ContextVar("metrics", default=())
 
 @contextmanager
 def using(more: Iterable[Metric]) -> Iterator[None]:
-    """With metrics from outside of this package, and only inside of the block: they do not leak into other scores."""
+    """With metrics from outside this package, and only inside the block: they do not leak into other scores."""
     added = tuple(more)
     for nth, one in enumerate(added):
         suite = suite_of(one.id)

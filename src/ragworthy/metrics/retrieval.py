@@ -142,7 +142,7 @@ def is_answer(facts: Facts) -> bool:
 @_of_run(needs="claims", cases="answers and errors", event="coming with citations", undefined="nothing was answered",
          source=f"{_TRACE}, rule 1: cite first, then explain")  # fmt: skip
 def cite_first(facts: Facts) -> bool | None:
-    """Share of answers with citations before or beside what they claim; a refusal is no answer, an error has none."""
+    """Share of answers with citations before or beside what they claim; refusals and errors are not answers."""
     return facts.answered if is_answer(facts) or facts.errored else None
 
 
@@ -375,7 +375,7 @@ def negative_first(facts: Facts, *, k: int) -> bool | None:
          undefined="the corpus does not know the anchor sections",
          source="ProblemMap GlobalFixMap/Eval_Observability/coverage_tracking.md, token coverage")  # fmt: skip
 def token_coverage(facts: Facts) -> Fraction | None:
-    """Share of the tokens of the anchor section that stand in returned blocks."""
+    """Share of the tokens of the anchor section that are in returned blocks."""
     return _ratio(*facts.tokens) if facts.answerable and facts.tokens else None
 
 

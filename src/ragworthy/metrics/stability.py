@@ -87,7 +87,7 @@ class Question(NamedTuple):
 
 
 def canon(text: str) -> str:
-    """A claim as it is compared: NFKC, lower case, without punctuation of any script, single blanks.
+    """A claim as it is compared: NFKC, lower case, without punctuation of any script, single spaces.
 
     >>> canon("X rejects NULL keys ."), canon("「X」 拒绝空键。")
     ('x rejects null keys', 'x 拒绝空键')
@@ -267,7 +267,7 @@ def scu_consistency(question: Question) -> bool | None:
     source=f"{SOURCE} §1: refusal preserved",
 )
 def refusal_rate(question: Question) -> tuple[int, int] | None:
-    """Share of runs of unanswerable questions that refuse; an error is no refusal, and no answer either."""
+    """Share of runs of unanswerable questions that refuse; an error is not a refusal, and no answer either."""
     return _share(question, answerable=False, holds=lambda run: run.refused)
 
 

@@ -1,1 +1,1 @@
-"""Questions of live traffic, asked of the shadow too, without anybody seeing its answers."""
+"""Questions of live traffic, asked of the shadow too, without anyone seeing its answers."""

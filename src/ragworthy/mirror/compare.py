@@ -1,4 +1,4 @@
-"""Both sides of every mirrored question held against each other, by evidence."""
+"""Both sides of every mirrored question compared with each other, by evidence."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence

@@ -61,7 +61,7 @@ class Same(NamedTuple):
 
 
 class Matcher:
-    """Blocks of the shadow held against blocks of the live side."""
+    """Blocks of the shadow compared with blocks of the live side."""
 
     def __init__(self, live: Shelf, shadow: Shelf) -> None:
         self._live, self._shadow = live, shadow
@@ -108,7 +108,7 @@ def _form(text: str) -> Form:
 
 
 def alike(one: str, other: str) -> bool:
-    """Whether half of the smaller text stands in the other one, in the same order.
+    """Whether half of the smaller text is in the other one, in the same order.
 
     >>> alike("Backups are kept for thirty days.", "On all plans backups are kept for thirty days. Then they go.")
     True

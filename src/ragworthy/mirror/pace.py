@@ -69,7 +69,7 @@ class Pace:
         return 0
 
     def _paid(self) -> float | None:
-        """Whether there is money for one more. Whatever is under way may cost as much as the dearest reply so far."""
+        """Whether there is money for one more. What is under way may cost as much as the most expensive reply."""
         if self._most is None:
             return 0
         if self.unknown:

@@ -21,7 +21,7 @@ class Question(NamedTuple):
     paraphrase: int
     seed: int
     record: Mapping[str, Any] | None
-    """The live record or trace that it stands in; None where it is only a question."""
+    """The live record or trace that it is in; None where it is only a question."""
     grouped: bool = False
     """Whether it is one of several wordings."""
 

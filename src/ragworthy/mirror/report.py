@@ -37,7 +37,7 @@ class Told(NamedTuple):
 
 
 class Held(NamedTuple):
-    """Both sides held against each other."""
+    """Both sides compared with each other."""
 
     rows: Sequence[Row]
     matcher: Matcher

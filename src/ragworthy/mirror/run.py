@@ -106,7 +106,7 @@ def _held(
     shelves: tuple[Shelf, Shelf],
     scale: Scale | None,
 ) -> dict[str, Any]:
-    """Both sides held against each other, written as records and as a report."""
+    """Both sides compared with each other, written as records and as a report."""
     questions = sides.sample.questions
     told: dict[str, Any] = {}
     made = []

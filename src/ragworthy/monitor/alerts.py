@@ -82,7 +82,7 @@ class AlertFile:
 
 
 def overlap(before: bytes, data: bytes) -> int:
-    """How much of the beginning of some data stands at the end of what is there.
+    """How much of the beginning of some data is at the end of what is there.
 
     >>> overlap(b"xx one\\ntw", b"one\\ntwo\\n"), overlap(b"", b"one"), overlap(b"one", b"two")
     (6, 0, 0)

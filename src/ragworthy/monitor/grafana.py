@@ -57,7 +57,7 @@ def _quantile(field: str, percent: int) -> Line:
 
 
 def _limits(rule_name: str) -> tuple[float, ...]:
-    """The limits of a rule, where they are no multiples of a baseline. Times are drawn in seconds."""
+    """The limits of a rule, where they are not multiples of a baseline. Times are drawn in seconds."""
     (rule,) = [rule for rule in RULES if rule.name == rule_name]
     return tuple(
         float(Fraction(one.limit) / (1000 if one.field.endswith("_ms") else 1))

@@ -22,7 +22,7 @@ READ = 1 << 18
 HEAD = 1 << 16
 """So many bytes tell a log from others."""
 START = 1 << 12
-"""So many of them are held against the file each time something is read, to see whether it was cut and written anew."""
+"""So many of them are compared with the file each time something is read, to see whether it was cut and rewritten."""
 _NAMED = re.compile(r"\.(?:jsonl|ndjson|json|log)(?:\.\d+)?(?:\.gz|\.zst)?$|\.parquet$")
 _GLOB = re.compile(r"[*?\[]")
 

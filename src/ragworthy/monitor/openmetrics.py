@@ -42,7 +42,7 @@ class Exporter:
     ) -> None:
         """`problems` says how many records had something wrong, by its name."""
         try:
-            import prometheus_client  # noqa: F401 - only to say what is missing, and to say it before anybody asks
+            import prometheus_client  # noqa: F401 - only to say what is missing, and to say it before anyone asks
         except ImportError:
             raise missing_extra("prometheus-client", "prometheus", "/metrics") from None
         self._lock = Lock()

@@ -1,7 +1,7 @@
 """Spans as OTLP sends them in protobuf, read into the form that its JSON has.
 
 Only the messages that spans are made of are read, and so many at most: a few megabytes of empty messages would fill
-gigabytes in a general parser before anybody could count them.
+gigabytes in a general parser before anyone could count them.
 """
 
 import base64
@@ -15,11 +15,11 @@ _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 
 
 class Wrong(ValueError):
-    """The bytes are no spans."""
+    """The bytes are not spans."""
 
 
 class TooMany(Wrong):
-    """There are more messages than anybody has spans."""
+    """There are more messages than anyone has spans."""
 
 
 Value = int | bytes

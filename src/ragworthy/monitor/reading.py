@@ -147,7 +147,7 @@ class Reading:
                 if self.whole:
                     self.intake.problems.add(COPIED, shown_path(log.path))
                 return self.whole or len(head) == HEAD, None
-            # The longer one is the log, and all that was read stands in both; unless more was read of it before.
+            # The longer one is the log, and all that was read is in both; unless more was read of it before.
             if head.startswith(other) and (not found or _read(feed.source) > _read(free[found[0]])):
                 self._leave(feed)
                 return True, feed.id
@@ -180,7 +180,7 @@ class Reading:
             return None
         feed = min(going, key=lambda one: one.mark)
         block = feed.log.read()
-        if block is not None or feed.source.offset:  # what was never read is no log to go on with
+        if block is not None or feed.source.offset:  # what was never read is not a log to go on with
             self.changed[feed.id] = feed.source
         if block is None:
             feed.ended = True
@@ -201,7 +201,7 @@ class Reading:
         return self.intake.close(until)
 
     def wake(self) -> None:
-        """Go on with logs that grew, begin anew with those that were cut, and let go of those that were moved away."""
+        """Go on with logs that grew, begin again with those that were cut, and let go of those that were moved away."""
         for feed in list(self.feeds.values()):
             if not feed.ended or feed.log.packed:
                 continue

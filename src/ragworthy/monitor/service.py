@@ -27,7 +27,7 @@ LAST = 5.0
 RECEIVED = "received"
 """The name of what was sent here, among the logs."""
 LIVE = 2 * 3600 * MILLION
-"""A log whose last record is older is no live one: its minutes are closed by its own records alone."""
+"""A log whose last record is older is not a live one: its minutes are closed by its own records alone."""
 
 
 class Service:

@@ -66,7 +66,7 @@ class Spool:
             return self._path(start), start
 
     def done(self, offset: int) -> None:
-        """What stands before a place was read, and that is kept: files that end there go."""
+        """What is before a place was read, and that is kept: files that end there go."""
         with self._lock:
             self._read = max(self._read, offset)
             while len(self._starts) > 1 and self._starts[1] <= offset:
@@ -103,7 +103,7 @@ class SpoolLog(Log):
 
     def read(self) -> Block | None:
         """The next lines."""
-        end = self._spool.end  # what stands behind it is still being written
+        end = self._spool.end  # what is behind it is still being written
         if self.offset >= end:
             return None
         path, start = self._spool.at(self.offset)

@@ -162,7 +162,7 @@ def lost(
 ) -> Loss | None:
     """The loss of Σpart/Σwhole, from the (part, whole) of every question in both runs; None where a run has no case.
 
-    A question that is no case of a run is (0, 0) there.
+    A question that does not count for a run is (0, 0) there.
 
     >>> found = lost([(1, 1), (1, 1)], [(1, 1), (0, 1)], ["a", "b"])
     >>> str(found.loss), found.residuals

@@ -27,7 +27,7 @@ def totals(values: Sequence[int | Fraction], clusters: Sequence[str]) -> dict[st
 
 
 SEVERAL = 3
-"""So many good questions of a cluster that all are bad now are no chance: one or two may be."""
+"""So many good questions of a cluster that all are bad now are not chance: one or two may be."""
 Parts = Sequence[tuple[int, int]]
 
 
@@ -70,7 +70,7 @@ def spread(found: Totals, *, unit: int = 1, apart: Container[str] = ()) -> Sprea
     """G/(G−1) · Σs_g²/n², with s_g the sum of what the cases of a cluster lie above the mean.
 
     Clusters of two kinds whose numbers somebody chose, questions about documents and unanswerable ones that are about
-    none, are two strata: `apart` has the clusters of one. What lies between strata is no chance, so each has the mean
+    none, are two strata: `apart` has the clusters of one. What lies between strata is not chance, so each has the mean
     of its own s_g taken off. A stratum of one cluster is none.
 
     >>> spread({"a": (2, 2), "b": (0, 2)})
@@ -97,7 +97,7 @@ def design_effect(found: Totals, *, unit: int = 1, cases: int | None = None, apa
 
     The `spread` over x̄(1−x̄)/n. Where every cluster is one case, where there is only one cluster, or all cases are
     alike, it is 1. `unit` is the greatest value of a case, so that sums can be whole numbers; `cases` is what it is
-    held against, where some cases are repeated.
+    compared with, where some cases are repeated.
 
     >>> design_effect({"a": (2, 2), "b": (0, 2)}), design_effect({"a": (1, 1), "b": (0, 1)})
     (4.0, 1.0)

@@ -37,7 +37,7 @@ def e_product(es: Sequence[float]) -> float:
 
 
 def e_holm(es: Sequence[float]) -> list[float]:
-    """Adjusted e-values, in the order given: each may be held against 1/α (Vovk & Wang 2021, algorithm 1).
+    """Adjusted e-values, in the order given: each may be compared with 1/α (Vovk & Wang 2021, algorithm 1).
 
     The smallest mean of any group that it belongs to: that of itself and some of the smallest.
 

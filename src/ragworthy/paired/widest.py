@@ -1,6 +1,6 @@
 """The interval of a loss by the delta method, made as wide as it must be: the widest of all that are known.
 
-Where changes cancel inside of clusters, these vary less than their questions; where few clusters changed, the delta
+Where changes cancel inside clusters, these vary less than their questions; where few clusters changed, the delta
 method is too sure. design/paired.md has how often what misses.
 """
 

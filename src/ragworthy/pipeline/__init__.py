@@ -247,7 +247,7 @@ class Pipeline:
         return extract.claim(self._shelf, got.question, best), [best.chunk.name]
 
     def _locked(self, chunks: Sequence[Chunk], chosen: Knobs) -> list[str]:
-        """The rules of the sections that these chunks stand in."""
+        """The rules of the sections that these chunks are in."""
         if not chosen.constraints:
             return []
         return locked(one for chunk in chunks for one in self._shelf.section(chunk))

@@ -28,7 +28,7 @@ _OPENAI = "https://api.openai.com/"
 MOST_BYTES = 1 << 20
 RETRIES = 2
 _LOOKED_AT = 8192
-"""So many bytes of what is no completion are looked at."""
+"""So many bytes of what is not a completion are looked at."""
 _USUAL = "/v1/chat/completions"
 _REFUSING = (400, 415, 422, 501)
 """Statuses of a server that does not take what a request asks for."""
@@ -171,7 +171,7 @@ class Endpoint:
         return got
 
     def _read(self, body: bytes, form: str, asked: Asking) -> Written:
-        """What stands in a completion; its token counts are added up."""
+        """What is in a completion; its token counts are added up."""
         try:
             replied = msgspec.json.decode(body, type=_Completion)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
@@ -221,7 +221,7 @@ class Endpoint:
         return Unanswered(f"{self._told(answer)}{unsent}", "RW-N07" if answer.status in (429, 503) else "RW-N03")
 
     def _told(self, answer: Answer) -> str:
-        """An answer that is no success in plain words: what its JSON says, where it is JSON."""
+        """An answer that is not a success in plain words: what its JSON says, where it is JSON."""
         message = clip(self.secrets.masked(_message(answer.body)), 200)
         return f"status {answer.status}: {message}" if message else str(answer)
 

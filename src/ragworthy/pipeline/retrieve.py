@@ -33,7 +33,7 @@ def search(shelf: Shelf, question: str, knobs: Knobs) -> list[Found]:
     """The candidates, best first.
 
     Hybrid search fuses both lists by reciprocal rank. With `intersect` only what both hold is kept; where they share
-    nothing, all of it is, since no candidate at all would look like a question outside of the corpus.
+    nothing, all of it is, since no candidate at all would look like a question outside the corpus.
     """
     mode = mode_of(shelf, knobs)
     lists = []

@@ -60,7 +60,7 @@ class Shelf:
         return found
 
     def section(self, chunk: Chunk) -> list[Chunk]:
-        """The chunks of the section that a chunk stands in; where no section is known, the chunk alone."""
+        """The chunks of the section that a chunk is in; where no section is known, the chunk alone."""
         return self._sections[chunk.doc_id, chunk.section_id] if chunk.section_id else [chunk]
 
     def embedded(self, question: str) -> Floats:

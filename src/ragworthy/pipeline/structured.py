@@ -1,6 +1,6 @@
 """A structured answer by a chat model: it is sent a prompt and the passages, and what it writes is kept as it came.
 
-Nothing is asked for a second time and nothing is mended: how often a model keeps to the form is what is measured.
+Nothing is asked for a second time and nothing is fixed: how often a model keeps to the form is what is measured.
 """
 
 from collections.abc import Mapping, Sequence

@@ -24,7 +24,7 @@ _ECHO = re.compile(r"^[\s\"']*(?:the )?claim(?: is)?\b[\s:]*")
 _TITLED = re.compile(r"\[(?P<name>[^\]]+)\].*", re.DOTALL)
 """A name in brackets with what stood behind it: [1] Locks."""
 _MARKER = re.compile(r"(?:(?<=\s)|(?<=[.!?])|^)\[(?P<numbers>\d{1,4}(?:\s*,\s*\d{1,4})*)\]")
-"""A citation inside of a claim; one that touches a word, as in a[1], is code."""
+"""A citation inside a claim; one that touches a word, as in a[1], is code."""
 
 
 class Answer(NamedTuple):
@@ -33,7 +33,7 @@ class Answer(NamedTuple):
     claim: str
     citations: list[str]
     fault: str = ""
-    """What a second try should mend, where the answer can be used all the same."""
+    """What a second try should fix, where the answer can be used all the same."""
 
 
 @threaded
@@ -80,7 +80,7 @@ def read(text: str, context: Sequence[Chunk]) -> Answer | str:
 
 
 def _decoded(text: str) -> _Given | str:
-    """The object in a text: all of it, or what stands in a code fence or between other words."""
+    """The object in a text: all of it, or what is in a code fence or between other words."""
     plain = thoughtless(text)
     reason = ""
     for piece in _pieces(plain):
@@ -120,7 +120,7 @@ def _cited(one: str | int, context: Sequence[Chunk]) -> list[str] | None:
 
 
 def _unmarked(claim: str, context: Sequence[Chunk]) -> tuple[str, list[str | int]]:
-    """A claim without the citations inside of it, and these; what the context itself writes so stays."""
+    """A claim without the citations inside it, and these; what the context itself writes so stays."""
     marked: list[str | int] = []
 
     def taken(found: re.Match[str]) -> str:

@@ -68,7 +68,7 @@ class Input(NamedTuple):
 
     @property
     def written(self) -> bool:
-        """Whether it is written, not read: `Extra.files` says under the same key what stands in it."""
+        """Whether it is written, not read: `Extra.files` says under the same key what is in it."""
         return self.form in ("output", "outputs")
 
     @property
@@ -83,7 +83,7 @@ class Input(NamedTuple):
 
 
 class Key(NamedTuple):
-    """What stands beside a setting: `Annotated[str, Key(...)]`. The type says how it is read."""
+    """What is beside a setting: `Annotated[str, Key(...)]`. The type says how it is read."""
 
     meaning: str
     """What the page of policy keys says; empty for a setting that a policy does not have."""
@@ -143,7 +143,7 @@ class Declared(NamedTuple):
     forms: Mapping[str, tuple[str, ...]] = {}
     """Which files belong together, by the setting `form`, where there is a choice."""
     beside: Mapping[str, tuple[str, ...]] = {}
-    """Files that may stand beside those of a form, and beside no other that does not name them."""
+    """Files that may be beside those of a form, and beside no other that does not name them."""
     items: str = "show one question with everything known of it instead of the report (repeatable)"
     """What `--help` says of `--item`; empty in a suite that cannot show single items (`Suite.items`)."""
     program: str = ""
@@ -156,7 +156,7 @@ class Declared(NamedTuple):
     """The package it comes from, where that is not this one."""
 
     def load(self) -> Any:
-        """The suite itself, a `Suite` of `suites/protocol.py`: declarations stand below what they declare."""
+        """The suite itself, a `Suite` of `suites/protocol.py`: declarations are below what they declare."""
         with self.named():
             return self._module("suite").SUITE
 
@@ -268,7 +268,7 @@ class Declared(NamedTuple):
         return {self.name: tuple(getattr(settings, "ks", ()))}
 
     def required(self, one: Input) -> bool:
-        """Whether an input must be there: it is needed, and no other can stand in its place."""
+        """Whether an input must be there: it is needed, and no other can be in its place."""
         others = [other for other in self.inputs if other.receipt_role == one.receipt_role and not other.several]
         return one.needed and len(others) == 1
 

@@ -236,7 +236,7 @@ def load_gate_file(
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """A JSON object in which no key stands twice: the last one would win without a word."""
+    """A JSON object in which no key is twice: the last one would win without a word."""
     table = dict(pairs)
     if len(table) < len(pairs):
         twice = next(key for nth, (key, _) in enumerate(pairs) if key in dict(pairs[:nth]))
@@ -278,7 +278,7 @@ def named_gates(
 def parse_gate_text(
     given: list[str], *, default_k: int, evidence: str = "point", suite: str | None = None, known: Known = None
 ) -> Named:
-    """Gates as the command line takes them: `precision=0.80,chr=0.75`, blanks for commas, or a TOML or JSON file.
+    """Gates as the command line takes them: `precision=0.80,chr=0.75`, spaces for commas, or a TOML or JSON file.
 
     >>> named = parse_gate_text(["chr=0.75", "under=0.05"], default_k=5)
     >>> [(gate.metric, gate.op, gate.threshold) for gate in named.gates]

@@ -65,7 +65,7 @@ def blessed_path(folder: Path, name: str) -> Path:
 
 
 def is_own(said: Any, *, policy: str, baseline: str) -> bool:
-    """Whether a baseline stands where its policy says, by the paths in a receipt: so no baseline of a command line is
+    """Whether a baseline is where its policy says, by the paths in a receipt: so no baseline of a command line is
     passed off as the policy's. Of an absolute path the end is compared.
     """
     if not isinstance(said, str):

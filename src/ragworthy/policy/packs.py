@@ -167,7 +167,7 @@ def _for(gate: Gate, suite: str | None) -> Gate:
 def find_packs(
     check: Checker, names: Iterable[str], suites: Sequence[str], field: str = "packs", before: Iterable[Pack] = ()
 ) -> list[Pack]:
-    """The packs that were named, after those `before`; what is no pack, or is for none of the suites, is said."""
+    """The packs that were named, after those `before`; what is not a pack, or is for none of the suites, is said."""
     found = list(before)
     for nth, name in enumerate(names):
         here = f"{field}[{nth}]" if field == "packs" else field

@@ -39,7 +39,7 @@ def parse_proving(check: Checker, table: dict[str, Any]) -> HowProven:
 
 
 def bad_alpha(text: str) -> bool:
-    """Whether a text is no rate of false alarms that somebody could mean."""
+    """Whether a text is not a rate of false alarms that somebody could mean."""
     number = exact(text)
     return number is None or not (exact(LEAST_ALPHA) or 0) <= number <= (exact(MOST_ALPHA) or 0)
 

@@ -72,7 +72,7 @@ def find_policy(given: str | None) -> Path:
 
 
 def named_model(given: str | None) -> str | None:
-    """The model of distances that a policy names: the one given, or the one that stands here."""
+    """The model of distances that a policy names: the one given, or the one that is here."""
     try:
         path = find_policy(given)
     except PolicyError:  # there is none

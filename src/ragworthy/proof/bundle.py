@@ -95,7 +95,7 @@ def _names(inputs: Mapping[str, Path]) -> dict[str, list[str]]:
     seen: dict[Path, str] = {}
     for role, path in sorted(inputs.items()):
         base, _, part = role.partition("/")
-        if part and base in homes:  # a file of an index stands beside its manifest
+        if part and base in homes:  # a file of an index is beside its manifest
             name = f"{homes[base]}/{part}"
         else:
             homes[role] = (
@@ -108,7 +108,7 @@ def _names(inputs: Mapping[str, Path]) -> dict[str, list[str]]:
 
 
 def _plain(text: str) -> str:
-    """A text as a name in a zip: what is no letter, digit, dot or dash is a dash; the end of it tells the format."""
+    """A text as a name in a zip: what is not a letter, digit, dot or dash is a dash; the end of it tells the format."""
     return re.sub(r"[^A-Za-z0-9._-]+", "-", text).lstrip(".")[-100:] or "file"
 
 
@@ -142,7 +142,7 @@ def _manifest_of(entries: Sequence[Entry], roles: Mapping[str, list[str]]) -> by
 
 
 def sign(path: Path, key: Path) -> None:
-    """Put a signature of its manifest into a bundle, in the place of an earlier one."""
+    """Put a signature of its manifest into a bundle, instead of an earlier one."""
     with opened(path) as there:
         there.check()
         signature = there.folder / SIGNATURE

@@ -1,4 +1,4 @@
-"""Two receipts beside each other: which input changed, and what became of settings, gates, numbers and the verdict."""
+"""Two receipts side by side: which input changed, and what became of settings, gates, numbers and the verdict."""
 
 import json
 from collections.abc import Iterator, Mapping

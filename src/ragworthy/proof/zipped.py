@@ -43,7 +43,7 @@ class Entry(NamedTuple):
 
 
 def entry(name: str, path: Path) -> Entry:
-    """A file as it is to stand in a zip."""
+    """A file as it is to be in a zip."""
     digest, size, crc = hashlib.sha256(), 0, 0
     with open_input(path) as file:
         for block in _blocks(file):
@@ -117,7 +117,7 @@ def is_zip(path: Path) -> bool:
     with open_input(path) as file:
         found = file.read(4) in (b"PK\3\4", b"PK\5\6")
     if not found and path.suffix == ".zip":
-        raise data_error("RW-R03", "expected a bundle, got a file that is no zip", where=str(path))
+        raise data_error("RW-R03", "expected a bundle, got a file that is not a zip", where=str(path))
     return found
 
 
@@ -164,7 +164,7 @@ def _check(path: Path, infos: list[zipfile.ZipInfo]) -> None:
         if one.filename.casefold() in seen:
             wrong = "a name that is there twice"
         if wrong:
-            message = f"expected a file inside of the bundle, got {wrong}"
+            message = f"expected a file inside the bundle, got {wrong}"
             raise _unsafe(path, message, one.orig_filename)
         seen.add(one.filename.casefold())
     if (total := sum(one.file_size for one in infos)) > path.stat().st_size:

@@ -194,7 +194,7 @@ class LangChainRecorder(Recorder):
             self._drop(over)
         above = tree.spans.get(parent)
         alone = above is None or above.metadata("qid") != metadata.get("qid", "")
-        # Steps inside of others repeat what went in; only where a question begins it is read.
+        # Steps inside others repeat what went in; only where a question begins it is read.
         read = read if kind != CHAIN or alone else dict
         kind = "" if kind == CHAIN and above is None and metadata.get("qid") else kind
         held, wrong = attempted(read)

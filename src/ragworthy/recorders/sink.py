@@ -247,7 +247,7 @@ class Sink:
             self._warn("clash", f'an id names several texts ({names[0]}), and a score is INVALID: doc_id="content"')
 
     def _skip(self, at: str, spans: Mapping[str, Span], why: str) -> None:
-        """Count what is no trace; a question that failed before it was read is one with an error."""
+        """Count what is not a trace; a question that failed before it was read is one with an error."""
         qid = known_qid("", spans, self.rules)
         failed = next((span.status for span in spans.values() if span.status), "")
         if qid and failed:
@@ -259,7 +259,7 @@ class Sink:
             self._warn(why, f"{qid or at} gave no trace: {why} [RW-J21]")
 
     def _fault(self, at: str, spans: Mapping[str, Span], why: str) -> None:
-        """An error in the place of an answer that cannot be known; lost where nobody knows the question."""
+        """An error instead of an answer that cannot be known; lost where nobody knows the question."""
         qid = known_qid(at if self.rules.gold is None else "", spans, self.rules)
         self._said("fault", f"{qid or at} is an error in the traces: {clip(why, _LONGEST)}", why)
         if qid:

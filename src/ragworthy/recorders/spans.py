@@ -136,7 +136,7 @@ class SpanRecorder(Recorder):
             self._write(group)
         elif group.count > self._max_spans:
             self._drop(group, f"more than {self._max_spans:,} spans")
-            self._gone.pop(group.root, None)  # it is around many questions: those that come now begin anew
+            self._gone.pop(group.root, None)  # it is around many questions: those that come now begin again
         self._sweep()
 
     def force_flush(self, timeout_millis: int = 30_000) -> bool:

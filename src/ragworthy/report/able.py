@@ -37,7 +37,7 @@ def note(one: g.Judged) -> str | None:
 
 def _takes(rate: Rate, limit: str) -> str:
     if rate.needed is None and not rate.missed:
-        return f"to show {limit} takes {rate.clean} clean cases at the least"
+        return f"to show {limit} takes {rate.clean} clean cases at least"
     if rate.needed is None:
         return f"that is too near to {limit} to tell them apart"
     wanted = f"that it misses {limit}" if rate.missed else limit
@@ -136,7 +136,7 @@ def rate_line(rate: Rate) -> str:
     if rate.needed is None and rate.missed:
         return f"{cases}{worth}, too near to tell on which side it is"
     if rate.needed is None:
-        return f"{cases}{worth}, needs {rate.clean:,} clean ones at the least"
+        return f"{cases}{worth}, needs {rate.clean:,} clean ones at least"
     that = "that it is missed" if rate.missed else "it"
     return (
         f"{cases}{worth} show {that} with {show.percent(rate.chance)} chance, "

@@ -126,7 +126,7 @@ def _place(where: str) -> Place | None:
 
 
 def github(remarks: Sequence[Annotation]) -> str:
-    """Workflow commands, one a line: of each level as many as GitHub shows, the last of which counts the rest."""
+    """Workflow commands, one per line: of each level as many as GitHub shows, the last of which counts the rest."""
     lines: list[str] = []
     for level in (ERROR, WARNING, NOTICE):
         there = [one for one in remarks if one.level == level]

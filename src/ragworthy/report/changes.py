@@ -98,7 +98,7 @@ def lead(body: Json) -> list[str]:
 
 
 def block(body: Json) -> list[str]:
-    """What stands behind the first line of `lead`, for Markdown: the questions that flipped as tables."""
+    """What is behind the first line of `lead`, for Markdown: the questions that flipped as tables."""
     suite = body.get("compared")
     if not suite:
         return []
@@ -232,7 +232,7 @@ def _head(name: str, suite: Json) -> str:
 
 
 def _below(suite: Json, more: int) -> list[str]:
-    """What stands below the table."""
+    """What is below the table."""
     lines = p_lines(suite)
     if suite["changed"] and suite["rowless"] is None:
         shared = any(one["clusters"] < one["cases"] for one in suite["metrics"].values())

@@ -21,7 +21,7 @@ RETRIEVAL = {
 }
 """What seed001 names, in its order; an @ is followed by the depth."""
 _RULES = {DROP: "max_drop", WORSE: "max_worse", EACH: "must_pass"}
-"""Gates that are no limit, by what a policy calls them."""
+"""Gates that are not a limit, by what a policy calls them."""
 
 
 def render(report: dict[str, Any]) -> str:

@@ -110,7 +110,7 @@ def _bound(tested: Tested) -> str:
 
 
 def _e_text(tested: Tested) -> str:
-    """An e-value, never rounded up to what it is held against."""
+    """An e-value, never rounded up to what it is compared with."""
     e = tested.evalue or 0.0
     for digits in range(4, 17):
         text = f"{e:.{digits}g}"

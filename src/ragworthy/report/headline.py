@@ -21,7 +21,7 @@ def decided(report: dict[str, Any]) -> str:
         return ": scored, and nothing was judged: there is no gate"
     if verdict == "INCONCLUSIVE":
         return f": {', '.join(undecided)} {'is' if len(undecided) == 1 else 'are'} undecided"
-    return ": the evidence cannot carry a verdict"
+    return ": there is not enough valid evidence for a verdict"
 
 
 def heading(report: dict[str, Any]) -> str:

@@ -54,7 +54,7 @@ def not_valid(report: Json) -> list[str]:
 
 
 def decision(report: Json, gate: Json) -> str:
-    """A gate that does not hold, with the number that was judged as it is shown, and what it was held against."""
+    """A gate that does not hold, with the number that was judged as it is shown, and what it was compared with."""
     name, shown = short_name(report, gate), gate["shown"]
     if gate["outcome"] == "not_measured":
         return f"{name} not measured"

@@ -86,7 +86,7 @@ def _left_out(titles: Sequence[str], limit: int) -> Markdown:
 
 
 def _fitting(lines: list[str], left: int) -> list[str]:
-    """The lines that fit, whole: half a line may end inside of the code that keeps its text from being linked."""
+    """The lines that fit, whole: half a line may end inside the code that keeps its text from being linked."""
     fitting = []
     for line in lines:
         size = len(line.encode()) + 1

@@ -8,7 +8,7 @@ from ragworthy.report.show import cases_of, is_rate, plural
 
 TITLE = "What this evidence cannot show"
 SHOWN = 6
-"""So many names stand in one line."""
+"""So many names are in one line."""
 _DELTA = "delta_s"
 
 

@@ -31,7 +31,7 @@ class Table(NamedTuple):
     lines: tuple[str, ...] = ()
     """What is said below it."""
     last: bool = False
-    """Whether it stands behind the slices."""
+    """Whether it is behind the slices."""
 
 
 class Column(NamedTuple):
@@ -71,7 +71,7 @@ class Voice(Protocol):
 
 
 Voices = Callable[[str], Voice]
-"""The voice of a suite by its name; handed in, because renderers stand below the suites."""
+"""The voice of a suite by its name; handed in, because renderers are below the suites."""
 
 
 def partial_notes(report: dict[str, Any], voices: Voices) -> list[str]:
@@ -146,7 +146,7 @@ def to_look(report: dict[str, Any], suite: str, voices: Voices, qid: str) -> str
 def steps(report: dict[str, Any], voices: Voices) -> list[dict[str, str]]:
     """What to do next: first, to look at the questions that are wrong and were right in the baseline.
 
-    The commands name files where the report is shown: they are no part of it, so that it is the same everywhere.
+    The commands name files where the report is shown: they are not part of it, so that it is the same everywhere.
     """
     found = []
     told = report["verdict"] != "SHIP" and not report.get(AWAY)
@@ -168,11 +168,11 @@ def steps(report: dict[str, Any], voices: Voices) -> list[dict[str, str]]:
 AWAY = "away"
 """The key of a report that is rendered for people who do not have its files where it names them."""
 LEADING = ("RW-W93", "RW-W109", "RW-W150")
-"""Warnings that stand beside the verdict: what the numbers rest on."""
+"""Warnings that are beside the verdict: what the numbers rest on."""
 
 
 Content = Callable[[dict[str, Any], str], bytes]
-"""What stands in a file besides a report, from the suite's part of the report and the suffix of the file."""
+"""What is in a file besides a report, from the suite's part of the report and the suffix of the file."""
 
 
 class Part(NamedTuple):
@@ -182,7 +182,7 @@ class Part(NamedTuple):
     body: dict[str, Any]
     judged: list[g.Judged]
     invalid: list[str]
-    """Why the evidence cannot carry a verdict."""
+    """Why the evidence is not valid."""
     steps: list[dict[str, str]]
     provenance: dict[str, Any]
     rows: Callable[[], Iterator[dict[str, Any]]]
@@ -198,7 +198,7 @@ class Part(NamedTuple):
     """What the run that is compared with answered to some questions, as far as its files are as they were."""
 
     def content(self, key: str, path: Path) -> bytes:
-        """What stands in a file that is written besides the report."""
+        """What is in a file that is written besides the report."""
         return self.files[key](self.body, path.suffix)
 
 
@@ -246,7 +246,7 @@ def with_unused(parts: Sequence[Part]) -> list[Part]:
 
 
 def _proven(judged: Sequence[g.Judged]) -> list[dict[str, Any]]:
-    """Losses that are proven and too small to fail, and questions that are no part of the proof."""
+    """Losses that are proven and too small to fail, and questions that are not part of the proof."""
     entries, unpaired = [], dict[str, None]()
     for one in judged:
         tested = one.tested
@@ -340,10 +340,8 @@ def unchecked_note(qids: Sequence[str]) -> Note:
 
 
 def again_note(times: int) -> Note:
-    """Chunks that stand in a corpus more than once."""
-    return Note(
-        "RW-G19", times, f"{plural(times, 'chunk stands', 'chunks stand')} in the corpus again, with the same text"
-    )
+    """Chunks that are in a corpus more than once."""
+    return Note("RW-G19", times, f"{plural(times, 'chunk is', 'chunks are')} in the corpus again, with the same text")
 
 
 def orphan_note(times: int, some: Sequence[str], *, listed: bool = True) -> Note:

@@ -74,7 +74,7 @@ def _at(one: Input, root: Path | None) -> _Looked:
 
 
 def _whole(role: str, inputs: Sequence[Input]) -> str:
-    """The role of the folder that a file belongs to: `corpus/chunks.jsonl` stands beside `corpus`, the manifest."""
+    """The role of the folder that a file belongs to: `corpus/chunks.jsonl` is beside `corpus`, the manifest."""
     base = role.partition("/")[0]
     return base if base != role and any(one.role == base for one in inputs) else role
 

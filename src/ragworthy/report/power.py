@@ -20,7 +20,7 @@ _FLIPPED = {g.MIN: g.MAX, g.MAX: g.MIN}
 
 
 class Rate(NamedTuple):
-    """What cases can show of a number between 0 and some top, held against a limit."""
+    """What cases can show of a number between 0 and some top, compared with a limit."""
 
     gate: g.Gate
     value: g.Value
@@ -105,7 +105,7 @@ def _worth(cases: int, deff: float | None) -> int:
 
 
 def of_rate(one: g.Judged) -> Rate | None:
-    """What can be shown of a gate on one number; None where it is no rate, or where no number of cases would do."""
+    """What can be shown of a gate on one number; None where it is not a rate, or where no number of cases would do."""
     gate, value = one.gate, one.value
     if gate.op not in _FLIPPED or value is None or value.exact is None or not value.size or value.interval is None:
         return None

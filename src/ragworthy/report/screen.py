@@ -112,7 +112,7 @@ class Screen(NamedTuple):
         return self.hung([" " * blanks], bare, role, indent=blanks + 4)
 
     def table(self, header: Sequence[str], rows: Iterable[Sequence[Piece]], *, drop: Sequence[str] = ()) -> list[str]:
-        """Rows in columns, two blanks apart. Where they do not fit: columns are dropped in the order of `drop`, names
+        """Rows in columns, two spaces apart. Where they do not fit: columns are dropped in the order of `drop`, names
         in the first column are shortened in the middle, cells are broken, and what is left goes into a table below.
         """
         cells = [[Span(self.seen(one.text), one.role) for one in map(_span, row)] for row in (header, *rows)]

@@ -15,7 +15,7 @@ class Passage(msgspec.Struct, frozen=True):
 
     id: str
     rank: int | None = None
-    """Where it stands among what was retrieved, from 1; null where it was not retrieved."""
+    """Where it is among what was retrieved, from 1; null where it was not retrieved."""
     gold: bool = False
     cited: bool = False
     text: str | None = None
@@ -46,7 +46,7 @@ class Answered(msgspec.Struct, frozen=True):
 
     claim: str | None = None
     matches: list[tuple[int, int]] = []
-    """Where gold text stands in the claim: begin and end, in characters."""
+    """Where gold text is in the claim: begin and end, in characters."""
     has: list[str] = []
     """What the claim has of all that it needs."""
     lacks: list[str] = []
@@ -99,7 +99,7 @@ class Viewed(NamedTuple):
 
     sheet: Sheet
     view: Callable[[str, bool], str] | None = None
-    """What stands in the place of question, answer and runs, as "text" or "markdown"; with colours or without."""
+    """What replaces question, answer and runs, as "text" or "markdown"; with colours or without."""
 
     def having(self, **more: Any) -> "Viewed":
         """The same with more in its sheet."""
@@ -137,6 +137,8 @@ class Style(NamedTuple):
     full: bool = False
     """Whether texts are shown whole."""
     colour: bool = False
+    width: int = 100
+    """Columns that lines stay within."""
 
 
 def passages_of(

@@ -10,8 +10,6 @@ from ragworthy.report.wrapped import broken, fitting
 from ragworthy.safe import uncommanded
 from ragworthy.text import clip, visible
 
-WIDTH = 100
-"""Columns of a terminal that lines stay within."""
 LONGEST, PASSAGE = 1_000, 400
 """Characters of a text, and of a passage, that are shown unless everything is asked for."""
 CELL = 12
@@ -41,7 +39,14 @@ def text(shown: Viewed, style: Style, *, named: bool = False) -> str:
         lines += [_head(sheet, style), *_told(sheet, style)]
     notes = [line for note in sheet.notes for line in _named("note", note, style)]
     to_go_on = ["  to go on", *(f"    {visible(one)}" for one in sheet.commands)] if sheet.commands else []
-    parts = (_runs(sheet.runs, style), _passages(sheet, style), _metrics(sheet), _past(sheet), notes, to_go_on)
+    parts = (
+        _runs(sheet.runs, style),
+        _passages(sheet, style),
+        _metrics(sheet, style),
+        _past(sheet, style),
+        notes,
+        to_go_on,
+    )
     for part in filter(None, parts):
         lines += ["", *part]
     return "\n".join(map(uncommanded, lines)) + "\n"
@@ -117,8 +122,8 @@ def _told(sheet: Sheet, style: Style) -> list[str]:
 
 
 def _named(name: str, said: str, style: Style, most: int = LONGEST) -> list[str]:
-    """A text behind its name; what it goes on with stands behind a bar, so that no line of the data passes for ours."""
-    first, *rest = folded(said, WIDTH - _NAME - 2, style, most)
+    """A text behind its name; what it goes on with is behind a bar, so that no line of the data passes for ours."""
+    first, *rest = folded(said, style.width - _NAME - 2, style, most)
     return [f"  {name:<{_NAME}}{first}".rstrip(), *(f"{' ' * _NAME}| {line}".rstrip() for line in rest)]
 
 
@@ -130,7 +135,7 @@ def folded(said: str, room: int, style: Style, most: int) -> list[str]:
 
 
 def cut(said: str, most: int) -> tuple[str, int]:
-    """At most so many characters, and how many are left; a letter keeps the marks that stand on it.
+    """At most so many characters, and how many are left; a letter keeps the marks that are on it.
 
     >>> cut("cafe\\u0301s", 4)[1], cut("cafes", 4)
     (1, ('cafe', 1))
@@ -141,14 +146,14 @@ def cut(said: str, most: int) -> tuple[str, int]:
 
 
 def _passages(sheet: Sheet, style: Style) -> list[str]:
-    """Gold, cited and retrieved texts beside each other, as far as texts are known."""
+    """Gold, cited and retrieved texts side by side, as far as texts are known."""
     known = [one for one in sheet.passages if one.text is not None]
     shown = known if style.full else known[:MANY]
     lines = []
     for one in shown:
         head = f"{'–' if one.rank is None else one.rank}  {visible(clip(one.id, 70))}"
         lines.append(f"  {head}  ({one.marks})" if one.marks else f"  {head}")
-        lines += [f"     | {line}".rstrip() for line in folded(one.text or '""', WIDTH - 7, style, PASSAGE)]
+        lines += [f"     | {line}".rstrip() for line in folded(one.text or '""', style.width - 7, style, PASSAGE)]
     if len(known) > len(shown):
         lines.append(f"  … {len(known) - len(shown):,} more texts (--full)")
     return lines
@@ -185,10 +190,10 @@ def cell(value: Any) -> str:
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]], style: Style) -> list[str]:
-    """Rows in columns, two blanks apart; the widest columns are cut to fit unless everything is asked for."""
+    """Rows in columns, two spaces apart; the widest columns are cut to fit unless everything is asked for."""
     cells = [list(header), *([visible(" ".join(one.split())) for one in row] for row in rows)]
     widths = [max(width_of(row[nth]) for row in cells) for nth in range(len(header))]
-    while not style.full and sum(widths) + 2 * len(widths) > WIDTH and max(widths) > CELL:
+    while not style.full and sum(widths) + 2 * len(widths) > style.width and max(widths) > CELL:
         widths[widths.index(max(widths))] -= 1
     return [
         "  " + "  ".join(padded(_short(one, width), width) for one, width in zip(row, widths, strict=True)).rstrip()
@@ -200,13 +205,13 @@ def _short(line: str, width: int) -> str:
     return line if width_of(line) <= width else line[: fitting(line, width - 1)] + "…"
 
 
-def _metrics(sheet: Sheet) -> list[str]:
+def _metrics(sheet: Sheet, style: Style) -> list[str]:
     """What each metric says of the question, and why others say nothing."""
     if not sheet.metrics and not sheet.undefined:
         return []
     lines = table(("metric", "this question"), values_of(sheet.metrics), Style(full=True)) if sheet.metrics else []
     for why, names in grouped(sheet.undefined).items():
-        lines += [f"    {line}" for line in broken(visible(f"no value: {names}: {why}"), WIDTH - 4)]
+        lines += [f"    {line}" for line in broken(visible(f"no value: {names}: {why}"), style.width - 4)]
     return lines
 
 
@@ -254,8 +259,11 @@ def grouped(undefined: Mapping[str, str]) -> dict[str, str]:
     return {why: ", ".join(names) for why, names in found.items()}
 
 
-def _past(sheet: Sheet) -> list[str]:
+def _past(sheet: Sheet, style: Style) -> list[str]:
     if not sheet.past:
         return []
     rows = [(one.run, one.when, one.label or "–", one.cause or "") for one in sheet.past]
-    return ["  its past", *(f"  {line}" for line in table(("run", "when", "label", "cause"), rows, Style()))]
+    return [
+        "  its past",
+        *(f"  {line}" for line in table(("run", "when", "label", "cause"), rows, Style(width=style.width - 2))),
+    ]

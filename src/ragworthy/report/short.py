@@ -206,8 +206,10 @@ def _limits(report: Json, screen: Screen) -> list[str]:
     sizes = [one["message"] for body in report["suites"].values() for one in body["warnings"] if one["code"] == SIZE]
     told = [*dict.fromkeys(sizes)]
     if unsettled or not told:
-        certain = f"{unsettled} of {plural(len(gates), 'gate')} for certain" if unsettled else UNLIKE
-        return screen.hung([Span("Cannot show ", "head")], "; ".join([certain, *told]), indent=4, most=1)
+        head, certain = "Cannot show ", UNLIKE
+        if unsettled:
+            head, certain = "Too few cases ", f"to prove {unsettled} of {plural(len(gates), 'gate')}"
+        return screen.hung([Span(head, "head")], "; ".join([certain, *told]), indent=4, most=1)
     return screen.hung([Span("Small set: ", "head")], "; ".join(told), indent=4, most=1)
 
 

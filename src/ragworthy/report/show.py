@@ -12,7 +12,7 @@ PLACES = 4
 
 
 def p_text(p: float, alpha: float = 0.05) -> str:
-    """A p-value with two digits that say something, never rounded to the other side of what it is held against.
+    """A p-value with two digits that say something, never rounded to the other side of what it is compared with.
 
     >>> p_text(0.42), p_text(0.00314), p_text(0.05004), p_text(0.00001), p_text(1.0)
     ('0.42', '0.0031', '0.05004', '<0.0001', '1')
@@ -82,7 +82,7 @@ DESIGN_EFFECT = 1.05
 
 
 def design_effect(deff: float | None) -> str:
-    """What stands behind an interval where questions of one document made it wider.
+    """What is behind an interval where questions of one document made it wider.
 
     >>> design_effect(2.345), design_effect(1.04), design_effect(None)
     (' (deff 2.3)', '', '')
@@ -128,7 +128,7 @@ def width_of(line: str) -> int:
 
 
 def padded(line: str, width: int) -> str:
-    """A line with blanks behind it, up to so many columns."""
+    """A line with spaces behind it, up to so many columns."""
     return line + " " * (width - width_of(line))
 
 
@@ -178,7 +178,7 @@ def answered_line(counts: dict[str, Any], runs: str = "") -> str:
 
 
 def grid(body: dict[str, Any], gated: dict[str, list[Fraction]]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-    """Metrics at several k side by side: the header, and a row a metric; no rows where there is one k only."""
+    """Metrics at several k side by side: the header, and a row per metric; no rows where there is one k only."""
     ks = body["settings"].get("k", [])
     if len(ks) < 2:
         return (), []

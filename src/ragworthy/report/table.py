@@ -1,4 +1,4 @@
-"""Rows as a flat table: CSV for spreadsheets (RFC 4180), one line a question."""
+"""Rows as a flat table: CSV for spreadsheets (RFC 4180), one line per question."""
 
 import csv
 from collections.abc import Callable, Iterable, Mapping
@@ -16,7 +16,7 @@ def write_csv(path: Path, rows: Rows) -> None:
     """Write rows as CSV. `rows` is asked twice: for the columns that occur, and for the rows.
 
     Maps become columns of their own: `metrics.answers.precision`, `undefined.answers.chr`, `facts.answered`. Texts
-    stand on one line and cannot become formulas.
+    are on one line and cannot become formulas.
     """
     names: dict[str, None] = {}
     for row in rows():

@@ -31,7 +31,7 @@ from ragworthy.report.show import (
 from ragworthy.text import clip
 
 MOST_COLUMNS = 5
-"""So many rates stand beside each other in a table of slices."""
+"""So many rates are side by side in a table of slices."""
 
 TODO = "What to do next"
 

@@ -25,7 +25,7 @@ _HELD = (
     Rule("error_rate", (Condition("error", mean, ">", "0"),), 1, _SOURCE),
     Rule("refusal_rate", (Condition("refused", mean, ">", "0"),), 1, "ours"),
 )
-"""What is held against the live side: the limit of each minute is worked out here."""
+"""What is compared with the live side: the limit of each minute is worked out here."""
 
 
 class Seen(NamedTuple):

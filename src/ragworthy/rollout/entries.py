@@ -76,7 +76,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     @property
     def stage(self) -> Stage:
-        """Where the rollout stands after it."""
+        """Where the rollout is after it."""
         return Stage(self.state, self.share)
 
 

@@ -1,4 +1,4 @@
-"""Reports and receipts as evidence of a move: read, checked, and held against what the move asks for.
+"""Reports and receipts as evidence of a move: read, checked, and compared with what the move asks for.
 
 A receipt or a bundle is derived again from its inputs. A report alone is only checked against itself: whoever can
 write the file can write another verdict. So a report moves a rollout as far as the canary, and no further.

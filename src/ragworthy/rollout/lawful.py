@@ -32,7 +32,7 @@ def why_not(one: Evidence, to: Stage, earlier: Sequence[Evidence]) -> Iterator[s
 
 
 def time_of(text: str) -> int | None:
-    """The full minute at which a time is counted; None where it is no time.
+    """The full minute at which a time is counted; None where it is not a time.
 
     >>> time_of("1970-01-01T00:01:01Z"), time_of("noon")
     (2, None)

@@ -27,7 +27,7 @@ class Ledger(NamedTuple):
     entries: tuple[Entry, ...] = ()
     problems: tuple[Problem, ...] = ()
     torn: bool = False
-    """Whether the last line was cut off while it was written; it is no move."""
+    """Whether the last line was cut off while it was written; it is not a move."""
 
     @property
     def head(self) -> str:

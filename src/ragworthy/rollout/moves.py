@@ -133,7 +133,7 @@ def earlier(known: Ledger) -> list[Evidence]:
 
 
 def evidence_of(known: Ledger, proof: Proof) -> Evidence | None:
-    """What a file says, held against itself or derived again; None where none was given."""
+    """What a file says, compared with itself or derived again; None where none was given."""
     if proof.receipt and proof.report:
         raise usage_error("expected --receipt or --report, got both")
     folder = known.path.parent

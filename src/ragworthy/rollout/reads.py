@@ -19,7 +19,7 @@ class Held(StrEnum):
 
 
 class Read(NamedTuple):
-    """A rule, its number and what that is held against."""
+    """A rule, its number and what that is compared with."""
 
     rule: str
     held: Held

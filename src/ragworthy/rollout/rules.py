@@ -1,6 +1,6 @@
 """What live traffic says of a canary: go on, take it back, or wait. Exact, and the same on every replay.
 
-Each stage stands on its own records: those of the full minutes after it was entered. Rules that take back are looked
+Each stage is on its own records: those of the full minutes after it was entered. Rules that take back are looked
 at for every minute of the stage, so that none is missed between two checks; rules that let it go on for the last hour.
 """
 
@@ -70,12 +70,12 @@ def check(
     known: Sequence[Evidence],
     until: int | None = None,
 ) -> Check:
-    """The minutes of the live side and of the canary, held against every rule. `known` is the evidence so far."""
+    """The minutes of the live side and of the canary, compared with every rule. `known` is the evidence so far."""
     last = max((one.at for side in sides for one in side), default=since) if until is None else until
     live, canary = ([one for one in side if since < one.at <= last] for side in sides)
     last = max(last, since)
     promoted = stage.state is State.PROMOTED
-    # what was promoted has all of the traffic: it is held against the live side of the hour before
+    # what was promoted has all of the traffic: it is compared with the live side of the hour before
     before = [one for one in sides[0] if since - HOUR < one.at <= last] if promoted else live
     passed = last - since
     return Check(

@@ -69,7 +69,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """Minutes."""
     p95_ms: str = P95
     error_rate: str | None = None
-    """What errors are held against; None is the rate of the live side."""
+    """What errors are compared with; None is the rate of the live side."""
     alerts: tuple[str, ...] = ALERTS
     """Which alerts, in two windows in a row, take it back."""
 

@@ -161,7 +161,7 @@ class Driver:
             await self._wait(self._streak.pause(), lambda: False)
 
     async def _admitted(self) -> bool:
-        """Whether a question may leave, now that its time has come; the wait is no part of anybody's time."""
+        """Whether a question may leave, now that its time has come; the wait is not part of anyone's time."""
         while self._pace is not None and (wait := self._pace.admit()) != 0:
             if wait is None or self._stopping:
                 return False

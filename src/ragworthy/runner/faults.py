@@ -85,7 +85,7 @@ def _shown(name: str, ask: Ask, reply: Reply) -> list[str]:
 
 
 OF_OUTPUTS = ("RW-Q11", "RW-Q13")
-"""Codes of replies to structured questions that do not fit; what they should be stands in the catalogue."""
+"""Codes of replies to structured questions that do not fit; what they should be is in the catalogue."""
 
 
 def code_of(field: str, code: str | None = None) -> str:

@@ -1,4 +1,4 @@
-"""Replies without the secrets that stand in them only since their parts were put together."""
+"""Replies without the secrets that are in them only since their parts were put together."""
 
 from collections.abc import Callable
 from typing import Any
@@ -26,7 +26,7 @@ def hidden(reply: Reply, secrets: Secrets, *, pieces: bool = False) -> Reply:
     """A reply whose every text is without secrets; `pieces`: its parts held one between them.
 
     The texts of the reply are masked before they are read. What is read puts some of them together, as the pieces of a
-    stream, and takes something out of others, as markers: only then a secret may stand there.
+    stream, and takes something out of others, as markers: only then a secret may be there.
     """
     if not secrets:
         return reply

@@ -174,7 +174,7 @@ class Journal:
             raise data_error("RW-J04", message, where=str(self.path)) from None
 
     def _open(self, header: Header, resume: bool) -> None:
-        """Read what is there and cut off a torn line; where there is no reply yet, start anew."""
+        """Read what is there and cut off a torn line; where there is no reply yet, start again."""
         first, highest = b"", (-1, 0)
         with self.path.open("rb") as file:
             for number, line in enumerate(file, 1):
@@ -282,7 +282,7 @@ EXAMPLE = "example"
 
 
 def _is_example(folder: Path) -> bool:
-    """Whether the results in a folder are those that `init` laid down."""
+    """Whether the results in a folder are those that `init` wrote."""
     try:
         return bool(msgspec.json.decode((folder / "run.json").read_bytes(), type=_Ran).target == EXAMPLE)
     except (OSError, msgspec.MsgspecError, UnicodeDecodeError):

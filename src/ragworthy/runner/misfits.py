@@ -12,7 +12,7 @@ LISTS = ("answer_json.citations", "answer_json.constraints_echo", "retrieved_ids
 
 
 def text_for_list(reply: Any) -> str:
-    """A text of a reply that stands where a list of texts belongs.
+    """A text of a reply that is where a list of texts belongs.
 
     >>> text_for_list({"answer_json": {"claim": "x", "citations": "p1#2"}})
     'answer_json.citations: expected a list of texts, got a text: write ["p1#2"]'
@@ -25,7 +25,7 @@ def text_for_list(reply: Any) -> str:
 
 
 def endless_in(reply: Any) -> str:
-    """The first number of a reply that is counted or timed and is no number: infinity or NaN.
+    """The first number of a reply that is counted or timed and is not a number: infinity or NaN.
 
     >>> endless_in({"usage": {"llm": {"cost": [1, float("inf")]}}})
     'usage.llm.cost[1]: expected a finite number, got inf'
@@ -35,7 +35,7 @@ def endless_in(reply: Any) -> str:
 
 
 def at(reply: Any, place: str) -> Any:
-    """What stands at a place of a reply; None where nothing does."""
+    """What is at a place of a reply; None where nothing does."""
     for name in place.split("."):
         reply = reply.get(name) if isinstance(reply, dict) else None
     return reply
@@ -64,7 +64,7 @@ _FIELDS: dict[str, tuple[Any, str]] = {
 
 
 def misfits_of(given: Any) -> tuple[tuple[str, str], ...]:
-    """Every field of a value that is no reply, with what is wrong with it.
+    """Every field of a value that is not a reply, with what is wrong with it.
 
     >>> misfits_of({"answer": "X", "retrieved_ids": [4]})
     (('answer_json.claim', 'expected a text, got nothing'), ('retrieved_ids[0]', 'expected str, got int'))

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ragworthy.metrics.definition import Definition
 
 UNFIT = "RW-Q11"
-"""The code of a reply that is no output."""
+"""The code of a reply that is not an output."""
 OTHER_PROMPT = "RW-Q13"
 """The code of a reply that was made with another prompt than the one sent."""
 

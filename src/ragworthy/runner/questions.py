@@ -56,6 +56,6 @@ def plan(
 
 
 def dev_places(path: Path, source: Source, made: Plan) -> tuple[int, ...]:
-    """The places of the plan that a dev subset asks first; one that is no subset of the questions is refused."""
+    """The places of the plan that a dev subset asks first; one that is not a subset of the questions is refused."""
     names = check_subset(path, source)
     return tuple(n for n, one in enumerate(made.asks) if one.ask.qid in names)

@@ -46,7 +46,7 @@ class Error(NamedTuple):
 
 
 def error_in(given: Any) -> Error | None:
-    """The error that a reply is; None where it is none. An empty one (null, "", false, {}) is no error.
+    """The error that a reply is; None where it is none. An empty one (null, "", false, {}) is not an error.
 
     >>> error_in({"error": "truncated: 512 tokens", "error_code": "RW-N04"})
     Error(text='truncated: 512 tokens', code='RW-N04')

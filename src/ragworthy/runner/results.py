@@ -29,7 +29,7 @@ SCHEMA = "ragworthy.run/1"
 TRACES, TIMINGS, CHUNKS, SUMMARY = "traces.jsonl", "timings.jsonl", "chunks.jsonl", "run.json"
 FILES = (TRACES, TIMINGS, CHUNKS, SUMMARY)
 OUTPUTS = "outputs.jsonl"
-"""What is written in the place of traces where questions have structured answers."""
+"""What is written instead of traces where questions have structured answers."""
 OUTPUT_FILES = (OUTPUTS, TIMINGS, SUMMARY)
 DEV = f"dev/{OUTPUTS}"
 """The outputs of a dev subset, in a folder of their own: the run beside them has not ended."""

@@ -119,7 +119,7 @@ def measure_for(gold: Path, index: Index) -> Measure | None:
 def traces(index: Index, asked: Sequence[Asked], how: How, measure: Measure | None = None) -> Iterator[dict[str, Any]]:
     """One trace for each wording and seed, question by question; with distances of this model, else of the index's own.
 
-    Searching an index takes no chances, so every seed gets the same results; a pipeline under test may not.
+    Searching an index is not random, so every seed gets the same results; a pipeline under test may not.
     """
     found = search(index, [one.query for one in asked], how)
     distances = _measured(index, asked, found, measure) if measure is not None else _distances(index, asked, found)

@@ -206,7 +206,7 @@ def _wordings(item: Question, paraphrases: HowMany, label: str, problems: list[P
         problems.append(Problem("RW-G03", f"expected a string, got {described(question)}", where, "question"))
         return Wordings(item.qid, ())
     worded = (text for text in (question, *(item.gold.paraphrases or ())) if text and text.strip())
-    texts = list(dict.fromkeys(worded))  # a wording that stands twice is asked once
+    texts = list(dict.fromkeys(worded))  # a wording that is twice is asked once
     if not texts:
         problems.append(Problem("RW-G16", "expected a text to ask, got nothing", where, "question"))
     if paraphrases == "auto":

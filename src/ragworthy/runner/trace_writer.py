@@ -46,11 +46,11 @@ def _misplaced(trace: dict[str, Any]) -> str:
 
 
 class TraceWriter:
-    """Appends one trace a line to a JSONL file.
+    """Appends one trace per line to a JSONL file.
 
     A line is written with one system call in append mode, so that threads and processes can share a file. It never
     raises into the pipeline. A value that JSON cannot hold makes the trace one with an `error` that names the field. A
-    trace that cannot be written at all is counted in `lost`, the last reason stands in `last_error`, and a warning is
+    trace that cannot be written at all is counted in `lost`, the last reason is in `last_error`, and a warning is
     shown once.
 
     >>> import tempfile

@@ -163,7 +163,7 @@ def _inputs(request: flow.Request, role: str) -> Iterator[Input]:
             yield one
 
 
-# a request without a policy: the settings stand in the report
+# a request without a policy: the settings are in the report
 
 
 def _rebuilt(name: str, body: Body, folder: Path) -> flow.Request | list[str]:

@@ -1,4 +1,4 @@
-"""The command that shows a question of a report, from what stands in the report. None is offered that does not work."""
+"""The command that shows a question of a report, from what is in the report. None is offered that does not work."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path

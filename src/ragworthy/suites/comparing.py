@@ -69,7 +69,7 @@ def differences_of(suite: Suite, bound: Bound, summary: Summary) -> Differences:
 
 
 def tested_alone(suite: Suite, gate: g.Gate, baseline: g.Baseline, summary: Summary, proving: Proving) -> Tested | None:
-    """What the questions say of one gate that is no part of a verdict; None where nothing can be compared."""
+    """What the questions say of one gate that is not part of a verdict; None where nothing can be compared."""
     found = differences_of(suite, Bound((gate,), baseline, ()), summary).get(gate)
     if found is None or isinstance(found, str):
         return None if found is None else Tested(without=found)

@@ -15,7 +15,7 @@ from ragworthy.suites.slices import Slice
 MOST = 3
 """So many groups are named of each kind."""
 LEAST = 3
-"""Fewer questions that went wrong are no crowd."""
+"""Fewer questions that went wrong are not a crowd."""
 _RARE = 0.01
 """How often any of the groups of a kind may be named by chance."""
 
@@ -42,7 +42,7 @@ class Home(NamedTuple):
 
 
 def home_at(place: Place) -> Home:
-    """The home of a question whose first evidence stands here. A section that is all of its document is none."""
+    """The home of a question whose first evidence is here. A section that is all of its document is none."""
     doc, section = place.doc, place.section
     within = section if section is None or doc is None or section.startswith(doc) else f"{doc} {section}"
     return Home(doc, within if within != doc else None, kind_of(place.type) or None)

@@ -104,7 +104,7 @@ def _mixed(found: Found) -> list[tuple[str, str]]:
 
 
 def _invalid(found: Found, extra: Extra) -> list[str]:
-    """Why the evidence cannot carry a verdict."""
+    """Why the evidence is not valid."""
     judged = model.unmeasured(found.judged) if found.judged else []  # a suite that takes no gate says so itself
     why = found.request.unblessed
     lacking = [why] if why and not any(why in reason for reason in judged) else []
@@ -112,7 +112,7 @@ def _invalid(found: Found, extra: Extra) -> list[str]:
 
 
 def broken(found: Found) -> list[str]:
-    """Why the files cannot carry a verdict, whatever was asked of them."""
+    """Why the files do not support a verdict, whatever was asked of them."""
     evidence = found.evidence
     reasons = [reason for counted in evidence.errored for reason in model.mostly_errors(*counted)]
     missing, what = evidence.missing

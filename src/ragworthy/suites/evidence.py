@@ -19,7 +19,7 @@ from ragworthy.suites.slices import Slice
 
 
 class Fate(StrEnum):
-    """What became of a question, or where it stands in a ledger."""
+    """What became of a question, or where it is in a ledger."""
 
     SCORED = "scored"
     REFUSED = "refused"
@@ -82,9 +82,9 @@ class Evidence(NamedTuple):
     missing: tuple[int, str] = (0, "trace")
     """How many questions nothing was recorded for, and what is missing."""
     left_out: int = 0
-    """Items that are no case, because a part of their records is missing: they stand in every ledger as that."""
+    """Items that are not a case, because a part of their records is missing: they are in every ledger as that."""
     invalid: tuple[str, ...] = ()
-    """Why the files cannot carry a verdict, whatever the numbers say."""
+    """Why the files do not support a verdict, whatever the numbers say."""
     profile: str = "default"
     gold_sha256: str | None = None
     """The hash of the gold set that the lock is about; None where there is no gold set."""
@@ -271,7 +271,7 @@ class Extra(NamedTuple):
     """What only this suite says."""
 
     body: Mapping[str, Mapping[str, Any]] = {}
-    """Keys of its own in the report, by the common key that they stand before."""
+    """Keys of its own in the report, by the common key that they are before."""
     warnings: Sequence[dict[str, Any]] = ()
     steps: Sequence[tuple[str, str]] = ()
     """What a pattern means, and what to do."""

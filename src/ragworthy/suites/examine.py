@@ -24,7 +24,7 @@ class Seen(NamedTuple):
 def usual(seen: Seen, counts_line: str, *, idle: bool = True) -> list[str]:
     """What is told of most suites; `idle` says whether metrics without a value are named."""
     body = seen.body
-    lines = [f"{seen.part.suite}: {counts_line}", "", "What stands in the way of a verdict"]
+    lines = [f"{seen.part.suite}: {counts_line}", "", "What is in the way of a verdict"]
     lines += [f"  {visible(reason)}" for reason in seen.invalid] or ["  nothing: every metric is measured"]
     unmeasured = [f"  {name}: {one['undefined']}" for name, one in body["metrics"].items() if one["undefined"]]
     lines += ["", "What these files cannot show", *unmeasured] if unmeasured and idle else []

@@ -27,7 +27,7 @@ DOCUMENTED = "doc="
 """How a cluster begins that is a document."""
 ONE_CLUSTER = "all questions are in one cluster"
 Part = tuple[Any, Any] | None
-"""What a question adds to a number, and how much it weighs; None where it is no case."""
+"""What a question adds to a number, and how much it weighs; None where it is not a case."""
 
 
 def clustered(suite: "Suite", evidence: Evidence, summary: Summary) -> Summary:

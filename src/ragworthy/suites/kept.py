@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from ragworthy.suites.request import Request
 
 TOGETHER = "spread"
-"""The kind of metrics whose words name what is summed together: one of them alone is no number."""
+"""The kind of metrics whose words name what is summed together: one of them alone is not a number."""
 
 
 def with_rows(suite: "Suite", request: "Request", evidence: Evidence, summary: Summary) -> Summary:

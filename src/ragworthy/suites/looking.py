@@ -51,7 +51,7 @@ def _place(one: str | GoldSource) -> str:
 
 
 def matches(claim: str, pieces: Iterable[str], *, short_words: bool) -> list[tuple[int, int]]:
-    """Where gold text stands in a claim, as far as it is written there letter by letter.
+    """Where gold text is in a claim, as far as it is written there letter by letter.
 
     >>> matches("45 Days, or 145 days; Rome, Romeo", ["45 days", "rome"], short_words=True)
     [(0, 7), (13, 20), (22, 26)]
@@ -179,7 +179,7 @@ def _how(found: Found) -> str:
 
 
 def sheet_of(case: Case, row: Row, one: Offender, found: Found, **more: Any) -> Sheet:
-    """What a suite knows of a question as it stands in a report; `with_texts` adds the texts behind its ids."""
+    """What a suite knows of a question as it is in a report; `with_texts` adds the texts behind its ids."""
     citations = one.citations if isinstance(one.citations, list) else [one.citations]
     cited = [name for name in map(id_of, citations) if name]
     gold = list(one.gold_citations)

@@ -300,7 +300,7 @@ class Suite(Voiced, Blaming, ABC):
     # describe
 
     def fate(self, name: MetricName, case: Case, word: Word, value: g.Value) -> Fate:
-        """Where a question stands in the ledger of a metric."""
+        """Where a question is in the ledger of a metric."""
         if case.fate in (Fate.MISSING, Fate.ERRORED):
             return case.fate
         return Fate.SCORED if word is not None else Fate.NOT_APPLICABLE
@@ -315,7 +315,7 @@ class Suite(Voiced, Blaming, ABC):
         return Ledger.of(counts)
 
     def lacks(self, word: Word, value: g.Value) -> bool:
-        """Whether a question has no value of a metric: it is no case of it, or the metric has none at all."""
+        """Whether a question has no value of a metric: it does not count for it, or the metric has none at all."""
         return word is None or value.undefined is not None or of_nothing(word)
 
     def undefined(self, name: MetricName, case: Case, value: g.Value) -> str:

@@ -37,7 +37,7 @@ def nearly_all(absent: int, total: int) -> bool:
 
 
 def absence_of(wanted: Iterable[str], seen: Collection[str]) -> Absence:
-    """The same of gold ids, held against all ids that were retrieved: what was found for another question is there."""
+    """The same of gold ids, compared with all ids that were retrieved: what was found for another question is there."""
     ids = set(wanted)
     absent = ids.difference(seen)
     return guessed(len(absent), len(ids)) if absent or not ids else Absence.RANKED

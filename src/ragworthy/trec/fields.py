@@ -29,7 +29,7 @@ def unpacked(path: Path) -> bytes:
 
 
 def packed(path: Path, data: bytes) -> bytes:
-    """The bytes as they stand in a file of this name."""
+    """The bytes as they are in a file of this name."""
     if path.suffix == ".gz":
         import gzip
 

@@ -94,7 +94,7 @@ class Gains(NamedTuple):
     grade: Ints
 
     def among(self, k: int, queries: int) -> Ints:
-        """How many stand among the first k of each query."""
+        """How many are among the first k of each query."""
         return np.bincount(self.query[self.rank <= k], minlength=queries)
 
     def discounted(self, k: int, queries: int) -> Floats:
@@ -311,7 +311,7 @@ def _ties_by_id(docs: Texts, order: Ints, keys: Words) -> Ints:
 
 
 def _repeats(places: Ints, keys: Words) -> tuple[Ints, Words]:
-    """The places, and their keys, whose key stands beside an equal one."""
+    """The places, and their keys, whose key is beside an equal one."""
     alike = keys[1:] == keys[:-1]
     keep = np.concatenate([alike, [False]]) | np.concatenate([[False], alike]) if len(keys) else np.zeros(0, np.bool_)
     return places[keep], keys[keep]

@@ -1,6 +1,6 @@
 """TREC files: judgements (qrels) and results (runs), read strictly into columns.
 
-A qrels line is `query iteration document grade`, a run line `query Q0 document rank score tag`, with blanks between.
+A qrels line is `query iteration document grade`, a run line `query Q0 document rank score tag`, with spaces between.
 As in trec_eval, iteration, Q0 and rank may be anything, and text after the tag is ignored (but counted).
 """
 

@@ -235,10 +235,10 @@ def _keeps_order(scores: Mapping[str, float | None]) -> bool:
 
 
 def _check_tokens(problems: list[Problem], path: Path, given: Iterable[tuple[str, Any]]) -> None:
-    """Note what cannot stand between blanks."""
+    """Note what cannot be between spaces."""
     for field, text in given:
         if not isinstance(text, str) or text.split() != [text] or not _is_plain(text):
-            message = f"expected text without blanks, got {_shown(text)}"
+            message = f"expected text without spaces, got {_shown(text)}"
             problems.append(Problem("RW-E01", message, str(path), field))
 
 

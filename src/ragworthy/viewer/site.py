@@ -37,7 +37,7 @@ class Site(NamedTuple):
     files: Files
 
     def opened(self) -> "Store":
-        """The history, opened anew for each request: it may have been made, or changed, since the last one."""
+        """The history, opened again for each request: it may have been made, or changed, since the last one."""
         from ragworthy.history.store import open_store
 
         return open_store(self.home.place(self.store), create=False)

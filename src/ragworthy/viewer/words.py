@@ -61,7 +61,7 @@ def value(one: Summary | None) -> str:
 
 
 def name(metric: str) -> str:
-    """A metric without the suite that it stands under anyway.
+    """A metric without the suite that it is under anyway.
 
     >>> name("retrieval.recall@5")
     'recall@5'

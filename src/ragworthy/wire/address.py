@@ -24,7 +24,7 @@ class Address(NamedTuple):
     authorization: str | None
     """The header that user and password make."""
     secrets: tuple[str, ...]
-    """What of it is never shown: user, password and query. A user that is anybody is none beside a password."""
+    """What of it is never shown: user, password and query. A user that is anyone is none beside a password."""
 
     @property
     def is_plain(self) -> bool:
@@ -45,7 +45,7 @@ def parsed(url: str) -> Address:
         raise ValueError("got one with a wrong host or port") from None
     userinfo, _, place = parts.netloc.rpartition("@")
     if port == 0 or not url.isascii() or re.search(r"[\s\x00-\x1f\x7f\\]", url) or not _HOST.fullmatch(place):
-        raise ValueError("got one without a host, or with blanks or letters that must be escaped")
+        raise ValueError("got one without a host, or with spaces or letters that must be escaped")
     user, password = unquote(parts.username or ""), unquote(parts.password or "")
     authorization = base64.b64encode(f"{user}:{password}".encode()).decode() if user or password else ""
     values = (value for _, value in parse_qsl(parts.query))
@@ -60,7 +60,7 @@ def parsed(url: str) -> Address:
 
 
 def telling(user: str, password: str) -> tuple[str, ...]:
-    """What of a user and a password is secret: both, but not a user that is anybody. Alone, a user may be a key.
+    """What of a user and a password is secret: both, but not a user that is anyone. Alone, a user may be a key.
 
     >>> telling("me", "x"), telling("User", "x"), telling("user", "")
     (('me', 'x'), ('x',), ('user', ''))

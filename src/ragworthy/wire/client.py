@@ -169,7 +169,7 @@ class Client:
             raise Broken("broke", self._shown(_reason(error))) from None
 
     async def _taken(self, answer: Any, asked: str) -> Answer:
-        """The body of an answer: all of it, or where it is no success as much as a message needs."""
+        """The body of an answer: all of it, or where it is not a success as much as a message needs."""
         status: int = answer.status_code
         coding = answer.headers.get("content-encoding", "").strip()
         packed = coding.lower() not in ("", "identity")

@@ -13,10 +13,10 @@ MASK = "***"
 TELLING = 8
 """A secret from this length up is also hidden where a good reply repeats it: hardly an answer holds it by chance."""
 _WORD = 4
-"""A secret below this length is hidden only where it stands alone: inside other words it tells nothing."""
+"""A secret below this length is hidden only where it is alone: inside other words it tells nothing."""
 _WIDEST = 9
 """So many characters one character of a secret takes at most, as it is looked for: u0041 behind four backslashes."""
-WITHHELD = "not shown, for a secret stands in it in pieces"
+WITHHELD = "not shown, for a secret is in it in pieces"
 _LOOKED_AT = 1 << 16
 """So many characters of what came back are looked at for a secret in pieces: its beginning is all that is shown."""
 _STRING = re.compile(r'"((?:[^"\\]|\\.)*)"(\s*:)?')
@@ -124,7 +124,7 @@ def sendable(value: str) -> bool:
 
 
 def key_in(variable: str) -> str | None:
-    """The secret in an environment variable, without the blanks and line ends around it; None where there is none."""
+    """The secret in an environment variable, without the spaces and line ends around it; None where there is none."""
     value = os.environ.get(variable, "").strip()
     if value and not sendable(value):
         raise usage_error(f"{variable}: expected printable ASCII text, got something else")

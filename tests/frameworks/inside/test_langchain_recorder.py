@@ -279,7 +279,7 @@ def test_no_qid(tmp_path: Path) -> None:
     assert [row["qid"] for row in rows(tmp_path / "b.jsonl")] == ["G1"]
     assert by.summary() == (
         "finished 3 = written 1 (0 errors) + skipped 2 + lost 0; "
-        "skipped 1: its question stands under several qids in the gold set; "
+        "skipped 1: its question is under several qids in the gold set; "
         "skipped 1: its question is not in the gold set"
     )
 

@@ -39,7 +39,7 @@ def test_every_recorded_case_is_printed_byte_for_byte() -> None:
 
 @pytest.mark.data("data/reference_runs/agreement")
 def test_two_files_say_the_same_as_their_pairs(tmp_path: Path) -> None:
-    """Flags and citations stand in pairs only; without them the two forms agree in everything they print."""
+    """Flags and citations are in pairs only; without them the two forms agree in everything they print."""
     for case in cases():
         pairs = sorted(read(DATA / case["pairs"]), key=lambda row: str(row["qid"]))
         sides = [

@@ -26,7 +26,7 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def table(*items: str) -> list[Rating]:
-    """Votes from one text an item, one letter a rater; a dot is no vote."""
+    """Votes from one text an item, one letter a rater; a dot is not a vote."""
     return [
         Rating(f"r{rater}", label, qid=f"q{nth}")
         for nth, item in enumerate(items)

@@ -300,8 +300,8 @@ def test_citations_in_another_form() -> None:
     )
     assert first_step(result) == (
         "citation, 3 of 12 questions",
-        "3 citing an id that was not retrieved: 3 of 3 citations that were not retrieved differ from a retrieved id "
-        "only in form: bucket-1, buckets#1: write ids in one form, in answers and in results",
+        "3 citing an id that was not retrieved: write ids in one form, in answers and in results (3 of 3 citations "
+        "that were not retrieved differ from a retrieved id only in form: bucket-1, buckets#1)",
     )
 
 

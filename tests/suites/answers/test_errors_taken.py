@@ -43,7 +43,7 @@ def gate(report: Row, name: str) -> Row:
 
 
 def test_nineteen_of_twenty_unanswerable_questions(tmp_path: Path) -> None:
-    """0 of the 1 that is left was answered, which is no under-refusal of 0."""
+    """0 of the 1 that is left was answered, which is not an under-refusal of 0."""
     flags = files(tmp_path, errors_no=19)
     report = scored(flags, "--gates", "under=0.05", "--no-default-gates")
     under = gate(report, "under_refusal")

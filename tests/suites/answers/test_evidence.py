@@ -133,7 +133,7 @@ def test_unbound_evidence_is_listed_and_decides_nothing() -> None:
 
 @pytest.mark.parametrize("claim", ["7 GB", "not in context"])
 def test_what_a_run_did_not_retrieve_may_be_in_its_index(claim: str) -> None:
-    """The chunks that a run wrote down are no index: what they lack was not retrieved, and more is not known."""
+    """The chunks that a run wrote down are not an index: what they lack was not retrieved, and more is not known."""
     gold = [*EVIDENCED, item("lost", "7 GB", gold_evidence=["A volume holds at most 7 GB in all of its parts."])]
     traces = [*TRACES, trace("lost", claim, ["b1"])]
     done = score(gold, traces, [one | {"attrs": {"retrieved": True}} for one in CHUNKS], gates={"chr": 0.95})
@@ -164,7 +164,7 @@ def test_a_source_elsewhere_is_noted() -> None:
     done = score(gold, [trace("a", "5 GB", ["b1"]), trace("c", "not in context", [], [])], CHUNKS)
     assert ratios(done, "chr") == [(1, 1)]
     assert warned(done)["RW-W85"] == (
-        "1 gold item whose evidence is not just where its source says, e.g. a (found outside of keys.md)"
+        "1 gold item whose evidence is not just where its source says, e.g. a (found outside keys.md)"
     )
 
 
@@ -271,7 +271,7 @@ def test_a_wrong_answer_without_evidence_counts_in_a_mixed_set() -> None:
         ("answers.containment", "fail"),
     ]
     assert warned(done)["RW-W88"] == (
-        "1 of 2 answerable gold items without evidence: no case of precision, CHR, recall and hit; "
+        "1 of 2 answerable gold items without evidence: not counted in precision, CHR, recall and hit; "
         "answers.containment judges their text"
     )
     named = score(MIXED, [CITED, trace("b", "No idea at all", ["b2"])], gates={"precision": 0.8}, defaults=False)

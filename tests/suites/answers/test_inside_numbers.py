@@ -1,4 +1,4 @@
-"""Gold pieces inside of longer numbers count, as the sources' rule says, and are told apart."""
+"""Gold pieces inside longer numbers count, as the sources' rule says, and are told apart."""
 
 import json
 from pathlib import Path
@@ -84,13 +84,13 @@ def test_a_report_names_them_and_its_numbers_stay(tmp_path: Path, monkeypatch: p
     files = ("--gold", "gold.jsonl", "--trace", "traces.jsonl", "--rows", "rows.jsonl", "--format", "json")
     body = json.loads(run_cli("score", "answers", *files, "--refusal", "No 112 books here").out)["suites"]["answers"]
     (warning,) = [one for one in body["warnings"] if one["code"] == "RW-W101"]
-    said = "2 answers count as right only because a gold piece stands inside of a longer number, e.g. that of n1"
+    said = "2 answers count as right only because a gold piece is inside a longer number, e.g. that of n1"
     assert (warning["message"], warning["count"], warning["qids"]) == (said, 2, ["n1", "n3"])
     assert (body["metrics"]["answers.containment"]["num"], body["metrics"]["answers.precision"]["num"]) == (3, 2)
     rows = {row["qid"]: row.get("remarks") for row in map(json.loads, Path("rows.jsonl").read_text().splitlines())}
     assert rows == {"n1": ["inside a longer number"], "n2": None, "n3": ["inside a longer number"], "n4": None}
     offenders = {one["qid"]: one for one in body["offenders"]}
-    assert offenders["n3"]["why"].endswith("; the gold text stands inside of a longer number")
+    assert offenders["n3"]["why"].endswith("; the gold text is inside a longer number")
     assert offenders["n3"]["remarks"] == ["inside a longer number"]
 
 

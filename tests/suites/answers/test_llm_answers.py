@@ -1,4 +1,4 @@
-"""Recorded answers of real models and people: every file scores, and our numbers are held against their labels."""
+"""Recorded answers of real models and people: every file scores, and our numbers are compared with their labels."""
 
 import gzip
 import json

@@ -1,6 +1,6 @@
 """Real data: SQuAD 2.0 articles cut into chunks of 600 and of 450 characters, one gold set for both.
 
-What a binding should find is known without one: the bytes of every answer, and those of the sentence that it stands in.
+What a binding should find is known without one: the bytes of every answer, and those of the sentence that it is used.
 """
 
 import gzip
@@ -27,7 +27,7 @@ EVERY = 8
 
 
 class Asked(NamedTuple):
-    """A question, the sentence that holds its answer, and where both stand in the article."""
+    """A question, the sentence that holds its answer, and where both are in the article."""
 
     qid: str
     question: str

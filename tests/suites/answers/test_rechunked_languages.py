@@ -1,4 +1,4 @@
-"""Real data: Chinese (DRCD) and English (XQuAD) articles cut by character, evidence held against known positions."""
+"""Real data: Chinese (DRCD) and English (XQuAD) articles cut by character, evidence compared with known positions."""
 
 import json
 import re
@@ -16,7 +16,7 @@ EVERY = {"drcd": 16, "xquad_en": 3}
 
 
 class Asked(NamedTuple):
-    """A question, its answer, the sentence around it, and where the answer stands in the article."""
+    """A question, its answer, the sentence around it, and where the answer is in the article."""
 
     qid: str
     question: str
@@ -85,7 +85,7 @@ def gold(data: str, *, typo: bool = False) -> list[Row]:
 
 
 def swapped(text: str, answer: str) -> str:
-    """Two letters of the longest word outside of the answer change places."""
+    """Two letters of the longest word outside the answer change places."""
     words = [word for word in re.findall(r"[A-Za-z]{4,}", text) if word not in answer]
     if not words:
         return text

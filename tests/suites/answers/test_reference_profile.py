@@ -329,7 +329,7 @@ def test_odd_bytes(original: Original, gold: bytes, traces: bytes) -> None:
     event(f"the original scores: {check(original, gold, traces)}")
 
 
-# gate texts and k as they stand on the command line
+# gate texts and k as they are on the command line
 
 THRESHOLDS = [
     "0.80", "0.75", "0", "1", "1.0", "0.5", "-1", "2", "nan", "inf", "-inf", "1e-3", " 0.8", "0.8 ", "1_0",

@@ -64,7 +64,7 @@ def test_a_few_that_do_not_are_named() -> None:
 def test_most_of_them_in_other_chunks_are_stale_for_certain() -> None:
     report = scored(gold(), [1, 2, 0, 3, 4], *CORPUS, *CHR)
     assert report["verdict"] == "INVALID"
-    assert report["invalid"] == [f"3 of 5 questions: {SAID}, which stands in other chunks: {WHY} [RW-G21]"]
+    assert report["invalid"] == [f"3 of 5 questions: {SAID}, which is in other chunks: {WHY} [RW-G21]"]
     assert report["next"][0] == {"pattern": f"3 of 5 questions: {SAID}", "do": WHY}
     without = scored(gold(), [1, 2, 0, 3, 4], *CORPUS, "--gates", "containment=0.1", "--no-default-gates")
     assert without["verdict"] == "SHIP"  # no gate looks at citations
@@ -101,4 +101,4 @@ def test_one_id_with_two_texts_is_an_error_and_with_one_text_a_note(suite: str) 
     )
     Path("chunks.jsonl").write_text(once + once.splitlines()[1] + "\n")
     report = json.loads(ragworthy("score", suite, *files, "--format", "json").out)
-    assert messages(report, "RW-G19", suite) == ["1 chunk stands in the corpus again, with the same text"]
+    assert messages(report, "RW-G19", suite) == ["1 chunk is in the corpus again, with the same text"]

@@ -757,7 +757,10 @@ def test_what_came_before_an_error_is_no_answer(bench: Bench) -> None:
     assert (scored.counts["errored"], scored.rows[0]["facts"]["errored"]) == (1, True)
     assert (scored.rows[0]["label"], scored.rows[0]["stage"]) == ("ERROR", "pipeline")
     refused = bench.score(EXAMPLE_GOLD, [T1(), T2() | {"error": "timeout"}, T3()])
-    assert refused.ratio("under_refusal") == (0, 0)  # it is no answer, and the refusal beside it does not count either
+    assert refused.ratio("under_refusal") == (
+        0,
+        0,
+    )  # it is not an answer, and the refusal beside it does not count either
     assert (refused.ratio("precision"), refused.rows[1]["label"]) == ((2, 3), "ERROR")
     assert bench.reference(EXAMPLE_GOLD, traces) == bench.reference(EXAMPLE_GOLD, EXAMPLE_TRACES)
 

@@ -127,7 +127,7 @@ def test_w39_as_the_reference_prints_them(times: list[int], expected: tuple[int,
 
 def test_w39_of_nothing() -> None:
     assert cut_percentile([], 95) == 0  # what the harness prints
-    with pytest.raises(DataError, match="expected measured runs, got only warm-ups"):  # and here it is no number
+    with pytest.raises(DataError, match="expected measured runs, got only warm-ups"):  # and here it is not a number
         score([asked("a")], [run("a", 100, warmup=True)])
 
 
@@ -792,7 +792,7 @@ def test_runs_without_answers_measure_time_alone() -> None:
     assert suite["metrics"]["answers.precision"]["undefined"] == "the runs hold no answers"
     assert {one["code"]: one["message"] for one in suite["warnings"]} | {"RW-W13": "", "RW-W15": "", "RW-W12": ""} == {
         "RW-W61": "2 configurations and loads without answers",
-        "RW-W62": "the header stands in the table 1 more time",
+        "RW-W62": "the header is in the table 1 more time",
         "RW-W65": "4 runs without load_rps",
         "RW-W12": "", "RW-W13": "", "RW-W15": "",
     }  # fmt: skip
@@ -839,7 +839,7 @@ def test_a_run_in_the_file_twice_is_counted_once_and_told() -> None:
     row = run("a", 5, run_id="r1")
     done = score([asked("a")], [row, row])
     assert (body(done)["counts"]["runs"], body(done)["counts"]["measured"]) == (2, 1)
-    assert codes(done)["RW-W66"] == "1 run stands in the file again and did not count twice"
+    assert codes(done)["RW-W66"] == "1 run is in the file again and did not count twice"
 
 
 def test_a_rate_that_was_not_held_is_told() -> None:
@@ -924,7 +924,7 @@ def test_token_efficiency_needs_the_corpus() -> None:
     assert body(unknown)["metrics"]["cost.token_efficiency"]["undefined"] == "the corpus does not have q#9"
     broken = score([asked("a")], [run("a", 5), run("a", 5, error="timeout")], corpus=chunks)
     one = body(broken)["metrics"]["cost.token_efficiency"]
-    assert (one["num"], one["den"]) == (3, 20)  # what stands beside an error cites nothing: 3 of 10, then 0 of 10
+    assert (one["num"], one["den"]) == (3, 20)  # what is beside an error cites nothing: 3 of 10, then 0 of 10
     without = score([asked("a")], [run("a", 5)])
     assert body(without)["metrics"]["cost.token_efficiency"]["undefined"] == "needs chunk texts"
 
@@ -1095,7 +1095,7 @@ def test_evidence_that_was_not_retrieved_asks_for_depth() -> None:
     corpus = [{"chunk_id": name, "text": f"text {name}"} for name in ("z#1", *(f"d#{qid}" for qid in "abcdef"))]
     known = score(gold, runs, gates, corpus=corpus)
     assert known.report["next"][1]["do"] == f"{none} (the corpus has it)"
-    # The chunks that a run retrieved are no index.
+    # The chunks that a run retrieved are not an index.
     named = [asked("a", gold_citations=[], gold_evidence=["the very text of a"]), *gold[1:]]
     ran = [one | {"attrs": {"retrieved": True}} for one in corpus]
     assert body(score(named, runs, gates, corpus=ran))["stages"] == {"pipeline": 1, "retrieval": 1}

@@ -92,7 +92,7 @@ def test_one_variant_is_no_table() -> None:
 
 
 def test_recorded_distances_within_the_limit() -> None:
-    """0.45 is within, 0.4501 is not; an error counts against it, a run that cites nothing is no case."""
+    """0.45 is within, 0.4501 is not; an error counts against it, a run that cites nothing is not a case."""
     lay()
     runs = [json.loads(line) for line in Path("runs.jsonl").read_text().splitlines()][:5]
     for one, distance in zip(runs, (0.1, 0.45, 0.4501, 0.2, 0.3), strict=True):

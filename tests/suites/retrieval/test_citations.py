@@ -81,6 +81,6 @@ def test_a_citation_that_names_another_section_than_its_block_has_is_not_accurat
     right = {"offsets": [1000, 1100]}
     for section, wanted in (("S.4.2", 1), ("4.2", 1), ("guide.md|s=4.2", 1), ("S.9.9", 0), ("4.20", 0)):
         assert judged(right | {"section_id": section}, {}, **known)[0] == wanted
-    # a path of titles, or an id of its own, cannot be held against a number
+    # a path of titles, or an id of its own, cannot be compared with a number
     for section in ("policies/security/keys", "17"):
         assert judged(right | {"section_id": section}, {}, **known)[0] == 1

@@ -103,7 +103,7 @@ def test_answers_that_cite_first_are_a_gate_and_a_row(tmp_path: Path) -> None:
     traces = [
         trace("S.4.p.Bk001", qid="Q1"),  # cites
         trace(qid="Q2"),  # claims, and cites nothing
-        trace(qid="Q3", claim="not in context"),  # a refusal is no answer
+        trace(qid="Q3", claim="not in context"),  # a refusal is not an answer
         trace("S.4.p.Bk001", qid="Q4", claim=""),  # cites, and leaves the rest to the reader
         {"qid": "Q5", "topk": [], "error": "timeout"},  # an error counts against it
     ]

@@ -30,7 +30,7 @@ GOLD = [
 
 
 def traces(index: str, second: int) -> list[Row]:
-    """Ten results: one relevant block stands first, the other at the rank `second`; it is absent where that is 0."""
+    """Ten results: one relevant block is first, the other at the rank `second`; it is absent where that is 0."""
     return [
         {
             "qid": f"Q{n}",

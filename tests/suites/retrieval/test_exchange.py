@@ -268,12 +268,12 @@ EXPORT_ERRORS: dict[str, tuple[list[str], str, str]] = {
     "blank in an id": (
         ["--gold", "{}/blank.jsonl", "--qrels-out", "{}/q.out"],
         "RW-E01",
-        "{}/q.out: Q1: judged id: expected text without blanks, got 'a b'",
+        "{}/q.out: Q1: judged id: expected text without spaces, got 'a b'",
     ),
     "blank in the tag": (
         ["--trace", "{}/t.jsonl", "--run-out", "{}/r.out", "--tag", "my run"],
         "RW-E01",
-        "{}/r.out: tag: expected text without blanks, got 'my run'",
+        "{}/r.out: tag: expected text without spaces, got 'my run'",
     ),
     "traces": (
         ["--gold", "{}/g.jsonl", "--qrels-out", "{}/q.out", "--trace", "{}/bad.jsonl", "--run-out", "{}/r.out"],
@@ -339,7 +339,7 @@ def test_gates_on_trec_files(lab: Path, gate: str, code: int) -> None:
 
 
 def test_without_gates_nothing_is_judged(lab: Path) -> None:
-    """Scored, and nobody asked for a verdict: that is no invalid evidence, and no SHIP either."""
+    """Scored, and nobody asked for a verdict: that is not invalid evidence, and no SHIP either."""
     done = score(lab, "--full")
     assert done.code == 3
     assert done.out.startswith("INCONCLUSIVE: scored, and nothing was judged: there is no gate\n\nretrieval: ")

@@ -69,7 +69,7 @@ def test_documents_are_groups_worked_out() -> None:
 
 
 def test_evidence_in_two_chunks_is_one_thing_to_find() -> None:
-    """The sentence stands in b1 and c2: either will do, and the other is no loss."""
+    """The sentence is in b1 and c2: either will do, and the other is not a loss."""
     gold = [{"qid": "Q1", "question": "?", "gold_evidence": ["A bucket name is free again after a day."]}]
     for first in ("b1", "c2"):
         found = values(score(gold, asked(first, "c1")))

@@ -209,7 +209,7 @@ def test_a_question_that_must_pass_is_within_when_all_its_runs_are(tmp_path: Pat
 
 
 def test_the_log_of_an_index_alone_has_its_distances_measured() -> None:
-    """The record of eval_rag_precision_recall.md, as it stands there: ΔS [0.31, 0.59], and no answer."""
+    """The record of eval_rag_precision_recall.md, as it is there: ΔS [0.31, 0.59], and no answer."""
     gold = {
         "qid": "Q-0137",
         "paraphrases": ["How does SCU unlock safety refusals?", "Explain symbolic constraint unlock.", "SCU?"],

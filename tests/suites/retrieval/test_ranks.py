@@ -89,7 +89,7 @@ def test_facts_of_ranks_are_facts() -> None:
     facts = RankFacts(5, (1, 0), (1,), (1,), (1, 1))
     with pytest.raises(BeyondRanksError):
         _ = facts.anchored
-    with pytest.raises(AttributeError):  # a slip of the pen is not taken for a lack of the files
+    with pytest.raises(AttributeError):  # a typo is not taken for a lack of the files
         _ = facts.anchord
 
 

@@ -66,7 +66,7 @@ def test_a_rechunk_is_called_one_and_every_block_is_found_by_its_bytes(world: Wo
     done = run_cli("index", "migrate", world.live, world.shadow, "-o", table)
     assert (done.code, done.out.splitlines()[-1]) == (0, "migration: re-chunked, every target is reached (exit 0)")
     assert "n/a     one_to_one >= 0.95: " in done.out
-    assert "re-chunked: the documents are the same and cut differently, so one_to_one is no target here" in done.out
+    assert "re-chunked: the documents are the same and cut differently, so one_to_one is not a target here" in done.out
     new = {row["chunk_id"]: row for row in world.chunks["shadow"]}
     old = {row["chunk_id"]: row for row in world.chunks["live"]}
     rows = [row for one in json.loads(table.read_text())["documents"] for row in one["mappings"]]
@@ -100,7 +100,7 @@ def test_a_review_list_has_the_texts(world: World, tmp_path: Path) -> None:
 
 
 def test_evidence_is_compared_over_two_chunkings(world: World, tmp_path: Path) -> None:
-    """Sentences that stand whole in chunks of both: each side is held against its own, and stale ids are INVALID."""
+    """Sentences that stand whole in chunks of both: each side is compared with its own, and stale ids are INVALID."""
     sentences = [
         ("buckets.md", "name of a deleted bucket", "bucket"),
         ("backup.md", "backup plan", "agent on each server does the work"),

@@ -448,7 +448,7 @@ def test_lint_counts_wordings(name: str, items: int, code: int, repeated: int) -
 
 
 def test_variant_groups_without_judgements(tmp_path: Path) -> None:
-    """Penha's groups are no gold set; as one, each question lacks what is relevant, or has to say so."""
+    """Penha's groups are not a gold set; as one, each question lacks what is relevant, or has to say so."""
     path = DATA / "query_variations/penha/dev/groups.jsonl"
     groups = read(path)
     ended = run_cli("gold", "lint", path)

@@ -352,7 +352,7 @@ def test_a_wording_that_the_gold_set_does_not_have_is_named() -> None:
         "1 question has runs of a wording (paraphrase) that the gold set does not have, e.g. Q1"
     ]
     assert "RW-W183" not in codes(score([gold()], bare))
-    # one wording in the gold set, and three numbers without a text: nobody knows whether the question was worded anew
+    # one wording in the gold set, and three numbers without a text: nobody knows whether the question was worded again
     one_text = [{key: value for key, value in gold().items() if key != "paraphrases"} | {"question": "How big?"}]
     found = score(one_text, bare)
     assert "RW-W183" in codes(found)
@@ -950,7 +950,7 @@ def test_the_same_bytes_in_other_processes(tmp_path: Path) -> None:
 def test_the_text_says_what_a_person_needs(tmp_path: Path) -> None:
     done = cli(tmp_path, *mixed(), "--gates", "coverage=0.70,recall@5=0.9,triplet_rate=0.95")
     lines = done.out.splitlines()
-    assert lines[0] == "INVALID: the evidence cannot carry a verdict"
+    assert lines[0] == "INVALID: there is not enough valid evidence for a verdict"
     assert lines[-1].startswith("verdict: INVALID (exit 4): 1 question has no trace, ") and done.code == 4
     for wanted in (
         "not valid: 1 question has no trace",

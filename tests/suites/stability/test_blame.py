@@ -117,7 +117,7 @@ MOOT = "not a matter of stability: 'ragworthy score answers' says what is wrong"
     ],
 )  # fmt: skip
 def test_advice_is_of_what_was_seen(gold: Row, rows: tuple[Row, ...], pattern: str, do: str) -> None:
-    """Two claims that differ are no refusal that comes and goes, and what no run retrieves is no matter of chance."""
+    """Two claims that differ are not a refusal that comes and goes, and what no run retrieves is not chance."""
     assert (f"{pattern} (1 question)", do) in advised(gold, *rows)
     assert len(advised(gold, *rows)) == 1 + (ERROR in rows)
 

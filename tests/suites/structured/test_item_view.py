@@ -351,7 +351,7 @@ def test_a_repaired_answer_says_so_and_is_compared() -> None:
     assert made.score == 70
     assert (made.label, made.repaired, made.raw) == ("WRAPPED", True, None)
     text = item.text(made)
-    assert "  wrapped   code_fence: the object stands in a code fence\n" in text
+    assert "  wrapped   code_fence: the object is in a code fence\n" in text
     assert "  repaired  the object was taken out of the text around it, and scored\n" in text
     assert "    + 全新內容  not expected\n" in text
     assert "**repaired:** the object was taken out" in item.markdown(made)

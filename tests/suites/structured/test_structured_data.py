@@ -323,7 +323,7 @@ def f1(expected: Sequence[str], got: Sequence[str], cap: int) -> tuple[Fraction,
 
 
 def keywords(text: str) -> list[str]:
-    """Words of three signs and more, then the pairs of every run of Chinese, each once."""
+    """Words of three characters and more, then the pairs of every run of Chinese, each once."""
     words = [run.lstrip("._-").lower() for run in re.split(r"[^A-Za-z0-9._-]+", text)]
     found = [word for word in words if len(word) >= 3]
     for run in re.split("[^\u4e00-\u9fff]+", text):
@@ -337,7 +337,7 @@ def evidence(expected: str, got: str) -> tuple[Fraction, tuple[int, ...]]:
 
 
 def grounding(entries: Sequence[Any], chunks: Sequence[Row]) -> tuple[Fraction, tuple[int, ...]]:
-    """References that name a file of the context and have an anchor that stands in one of its chunks."""
+    """References that name a file of the context and have an anchor that is in one of its chunks."""
     files = {chunk.get("source_path") for chunk in chunks} - {None, ""}
     texts = [ws1(chunk["text"]) for chunk in chunks]
     words: list[bool] = []
@@ -605,7 +605,7 @@ WORKED = (
         "dev-00396", "bullets_half", (10, 10, 10, 15, 20, 10, 10), 85.0,
         {"detailed_description.matched": 1, "detailed_description.expected": 3, "detailed_description.got": 1},
     ),
-    # Another audience. 主要職掌：每 stands in the first item, the other two match nothing: P 1/3, R 1/2, F1 = 0.4 of
+    # Another audience. 主要職掌：每 is in the first item, the other two match nothing: P 1/3, R 1/2, F1 = 0.4 of
     # 30. 壹、社區經理...一、任用專 gives 社區 區經 經理 任用 用專: 5/8 of 20. One of two questions: 1/2 of 10. Five
     # references name a file that was not retrieved, two are right: 2/7 of 10.
     # 10 + 10 + 12 + 12.5 + 5 + 20/7 = 52.357142…

@@ -108,7 +108,7 @@ def test_questions_that_are_refused(form: str, bad: Any, code: str, message: str
     path, rows = tmp_path / "questions.json", [question(1), bad, question(3)]
     pretty = json.dumps(rows, indent=1)
     path.write_text(pretty if form == "array" else "".join(f"{json.dumps(row)}\n" for row in rows))
-    # of an array of one, the closing bracket stands where the second element of this one begins
+    # of an array of one, the closing bracket is where the second element of this one begins
     line = 2 if form == "lines" else len(json.dumps(rows[:1], indent=1).splitlines())
     written = write_jsonl(tmp_path / "outputs.jsonl", both(3)[1])
     done = run_cli("score", "structured", "--questions", path, "--outputs", written)
@@ -327,7 +327,7 @@ BAD_RAWS: list[tuple[str | None, str, str]] = [
     ('{"a": 1e999}', "parse_failed", "the number 1e999 is too large"),
     ('{"a": ' + "9" * 309 + "}", "parse_failed", f"the number {'9' * 40} is too large"),
     ('{"a": ' + "9" * 5000 + "}", "parse_failed", "a number of 5,000 digits"),
-    ('{"a": {"b": 1, "b": 1}}', "parse_failed", 'the key "b" stands twice'),
+    ('{"a": {"b": 1, "b": 1}}', "parse_failed", 'the key "b" is twice'),
     ('{"a": NaN}', "parse_failed", "NaN is not JSON"),
     ('{"a": -Infinity}', "parse_failed", "-Infinity is not JSON"),
     ('{"a": "\x01"}', "parse_failed", "not JSON from character 8 on"),
@@ -944,7 +944,7 @@ def test_numbers_dates_words_truths_and_what_may_be_left_out(tmp_path: Path) -> 
 
 def test_how_much_must_be_contained_is_set_in_the_definition(tmp_path: Path) -> None:
     own = tmp_path / "own.toml"
-    lists = ["call the maintenance vendor", "never force the door open", "calm"]  # 4 of 22 without blanks
+    lists = ["call the maintenance vendor", "never force the door open", "calm"]  # 4 of 22 without spaces
     outputs = [output(1, answer(main_topic="elev")), output(2, answer(detailed_description=lists))]  # 4 of 18
     for contained, parts in (("0", [1.0, 1.0]), ("0.25", [0.0, 0.667]), ("1", [0.0, 0.667])):
         own.write_text(re.sub(r"(?m)^(kind = \"(?:label|list)\")", rf"\1\ncontained = {contained}", bundled_text()))

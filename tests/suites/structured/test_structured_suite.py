@@ -114,7 +114,7 @@ def test_w35_losses_and_blame_of_the_first(tmp_path: Path) -> None:
 
 
 def hundred(length: int) -> tuple[list[Row], list[Row]]:
-    """98 answers that quote so many signs of their passage, and 2 that are no JSON."""
+    """98 answers that quote so many characters of their passage, and 2 that are not JSON."""
     questions = [expecting(n, original_evidence=HAN) for n in range(1, 101)]
     outputs = [output(n, answer(original_evidence=HAN[:length])) for n in range(1, 99)]
     return questions, [*outputs, output(99, "{"), output(100, "sorry")]
@@ -168,7 +168,7 @@ FAILURES: list[tuple[Row, str, str, str, str]] = [
     (
         output(5, f"```json\n{json.dumps(answer())}\n```"),
         "code_fence",
-        "the object stands in a code fence",
+        "the object is in a code fence",
         "WRAPPED",
         "generation",
     ),
@@ -620,7 +620,7 @@ def test_matches_on_a_few_characters_are_told(tmp_path: Path) -> None:
     lists = EXPECTED["detailed_description"][:2]
     changes: list[Row] = [
         {"main_topic": "elev"},  # 4 of 18
-        {"detailed_description": [*lists, "door"]},  # 4 of 21 without blanks
+        {"detailed_description": [*lists, "door"]},  # 4 of 21 without spaces
         {},
         {"sub_topic": "trapped"},  # 7 of 18
         {"detailed_description": [*lists, "never force"]},  # 10 of 21
@@ -1027,9 +1027,9 @@ def test_doctor_says_what_the_files_cannot_show(tmp_path: Path) -> None:
 def test_doctor_names_the_slice_of_a_gate(six: Path) -> None:
     rules = '[[gate]]\nmetric = "structured.score"\nmin = 90\nslice = "region=north"\n'
     done = run_cli("doctor", "-c", policy(six, rules))
-    line = "  no   structured.score[region=north] ≥ 90: 3 cases, needs 35 clean ones at the least"
+    line = "  no   structured.score[region=north] ≥ 90: 3 cases, needs 35 clean ones at least"
     assert line in done.out.splitlines()
-    assert "What stands in the way of a verdict\n  nothing: every metric is measured\n" in done.out
+    assert "What is in the way of a verdict\n  nothing: every metric is measured\n" in done.out
 
 
 def test_explain_knows_the_definition_the_formats_and_the_metrics() -> None:

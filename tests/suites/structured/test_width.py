@@ -21,11 +21,11 @@ def test_the_report_says_what_they_cost_and_what_to_write(tmp_path: Path) -> Non
     done = cli(tmp_path, asked, [output(1, answer(sub_topic=WIDE)), output(2)], "--full")
     said = "10 points in 1 answer are lost to nothing else, e.g. Q1"
     do = "ragworthy explain definition > mine.toml, then --definition mine.toml"
-    assert f"full-width signs: {said}: {do}" in done.out
+    assert f"full-width characters: {said}: {do}" in done.out
     own = tmp_path / "own.toml"
     own.write_text(bundled_text() + "# mine\n", encoding="utf-8")
     done = cli(tmp_path, asked, [output(1, answer(sub_topic=WIDE)), output(2)], "--definition", own, "--full")
-    assert f'full-width signs: {said}: write version = 2 or form = "nfkc" into the definition' in done.out
+    assert f'full-width characters: {said}: write version = 2 or form = "nfkc" into the definition' in done.out
 
 
 def test_answers_with_escaped_signs_are_looked_at_as_well(tmp_path: Path) -> None:
@@ -33,15 +33,15 @@ def test_answers_with_escaped_signs_are_looked_at_as_well(tmp_path: Path) -> Non
     assert escaped.isascii()
     asked = [expecting(1, sub_topic=TOPIC)]
     for given in (answer(sub_topic=WIDE), escaped):
-        assert "full-width signs: 10 points in 1 answer" in cli(tmp_path, asked, [output(1, given)]).out
+        assert "full-width characters: 10 points in 1 answer" in cli(tmp_path, asked, [output(1, given)]).out
 
 
 def test_a_wide_passage_of_the_context_is_looked_at_as_well(tmp_path: Path) -> None:
-    # The only ref quotes `A1 button`, the passage has it in full-width signs: the field of weight 0.1 is lost.
+    # The only ref quotes `A1 button`, the passage has it in full-width characters: the field of weight 0.1 is lost.
     context = [{"chunk_id": "c1", "score": 0.9, "source_path": "manual.md", "text": "press the Ａ１ button"}]
     given = answer(source_map=refs({"file": "manual.md", "anchors": ["A1 button"]}))
     done = cli(tmp_path, [question(1)], [output(1, given, context=context)])
-    assert "full-width signs: 10 points in 1 answer" in done.out
+    assert "full-width characters: 10 points in 1 answer" in done.out
 
 
 def test_an_item_shows_that_two_texts_are_equal_but_for_them(tmp_path: Path) -> None:
@@ -79,13 +79,13 @@ def test_what_they_cost_in_real_answers_is_what_a_second_scoring_gains(tmp_path:
         done = cli(tmp_path, asked, written, "--format", "json", *flags)
         report = json.loads(done.out)
         scores.append(report["suites"]["structured"]["metrics"]["structured.score"]["value"] * len(asked))
-    told = cli(tmp_path, asked, written).out.partition("full-width signs: ")[2]
+    told = cli(tmp_path, asked, written).out.partition("full-width characters: ")[2]
     assert scores[1] > scores[0]
     assert float(told.split()[0]) == pytest.approx(scores[1] - scores[0], abs=0.06)
 
 
 def _real() -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Real questions, each answered with its own expected fields in full-width signs."""
+    """Real questions, each answered with its own expected fields in full-width characters."""
     gold = [json.loads(line) for line in (SHARED / "data/graphrag/dev/gold.jsonl").read_text("utf-8").splitlines()]
     by_key = {one["key"]: one for one in gold}
     asked: list[dict[str, Any]] = []

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 #   49-54  gold that asks for all of several pieces, pieces that say nothing, gold text that was not retrieved, evidence
 #          that is not in the corpus
 #   55-58  how locked constraints are broken: by the echo, by the claim; whether a rule knows them, what else is echoed
-# Those of gold pieces and chunk texts stand in `pieces.py`, of ranks in `tops.py`, of constraints in `constraints.py`.
+# Those of gold pieces and chunk texts are in `pieces.py`, of ranks in `tops.py`, of constraints in `constraints.py`.
 # Receipts keep these numbers: a bit that is given another meaning makes every earlier receipt disagree.
 
 # What the metrics count.
@@ -147,7 +147,7 @@ class Facts(NamedTuple):
     compared: "Compared | None" = None
     """What was found of a question with a reference."""
     lost: bool = False
-    """The gold text stands in a gold chunk and in none that was retrieved; known only with a corpus."""
+    """The gold text is in a gold chunk and in none that was retrieved; known only with a corpus."""
     gone: bool = False
     """The corpus has nothing of the gold evidence."""
     not_echoed: bool = False
@@ -178,7 +178,7 @@ class Facts(NamedTuple):
 
     @property
     def tried(self) -> bool:
-        """There should be an answer: one was shipped, or an error stands in its place."""
+        """There should be an answer: one was shipped, or an error is in its place."""
         return self.present and not self.refused
 
     @property
@@ -288,7 +288,7 @@ def trace_flags(rules: Rules) -> Callable[[Gold, Trace], int]:
         retrieved, wanted = trace.retrieved_ids, gold.gold_citations
         answer = trace.answer_json
         if answer is None or trace.error is not None:
-            # What was retrieved before an error counts as retrieved. It is no answer: the question is a case of every
+            # What was retrieved before an error counts. It is not an answer: the question is a case of every
             # other rate that it could have counted for, and counts for none.
             if not retrieved or not wanted:
                 return PRESENT | ERRORED

@@ -91,7 +91,7 @@ def _by_operator(marks: Iterable[Mark]) -> dict[str, int]:
 def moves(marks: Iterable[Mark], audits: Iterable[Mark]) -> list[Moved]:
     """Every distance that was recorded again: by another operator for the same snippet, or in a second look.
 
-    An operator is held against the first who recorded it, a second look against the record that it looks at.
+    An operator is compared with the first who recorded it, a second look against the record that it looks at.
     """
     first: dict[tuple[str, str], Fraction] = {}
     own: dict[tuple[str, str], Fraction] = {}

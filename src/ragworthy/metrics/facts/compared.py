@@ -1,4 +1,4 @@
-"""What is kept of a claim that was held against a reference."""
+"""What is kept of a claim that was compared with a reference."""
 
 from typing import NamedTuple
 

@@ -62,7 +62,7 @@ def echoes(locked: list[str], echo: object) -> bool:
 
 
 def _echoed(echo: object) -> set[str] | None:
-    """What an echo holds; None where it is no list of texts."""
+    """What an echo holds; None where it is not a list of texts."""
     if not isinstance(echo, list) or not all(isinstance(one, str) for one in echo):
         return None
     return set(map(_trimmed, echo))
@@ -99,7 +99,7 @@ def unruled(locked: Iterable[str], contradictions: Contradictions) -> bool:
 
 @lru_cache(maxsize=4096)
 def _known(contradictions: Contradictions, lock: str) -> Contradictions:
-    """The rules that know a lock. The same locks stand in many questions."""
+    """The rules that know a lock. The same locks are in many questions."""
     return tuple(rule for rule in contradictions if _matches(rule.locked, lock))
 
 

@@ -110,7 +110,7 @@ class Question(NamedTuple):
 
     @classmethod
     def of(cls, runs: Mapping[RunKey, Facts], absent: Facts) -> "Question":
-        """A question from its runs; `absent` stands in where there is none."""
+        """A question from its runs; `absent` is in where there is none."""
         return cls(runs, tuple(runs[key] for key in sorted(runs)) or (absent,))
 
     @property

@@ -18,7 +18,7 @@ LONGEST = 20_000
 """So many characters of a text are looked at."""
 LONGEST_TERM = 80
 MOST_WORDS = 5
-"""A longer quotation is no term, but text like any other."""
+"""A longer quotation is not a term, but text like any other."""
 _QUOTED = (
     rf'"([^"\n]{{1,{LONGEST_TERM}}})"|“([^”\n]{{1,{LONGEST_TERM}}})”|„([^“”\n]{{1,{LONGEST_TERM}}})[“”]'
     rf"|«([^»\n]{{1,{LONGEST_TERM}}})»|`([^`\n]{{1,{LONGEST_TERM}}})`|「([^」\n]{{1,{LONGEST_TERM}}})」"
@@ -138,7 +138,7 @@ def stated(details: Details, claim: Stated) -> int:
 
 
 def _says(text: str, key: Key) -> bool:
-    """Whether a text holds a term or an identifier, not inside of another word."""
+    """Whether a text holds a term or an identifier, not inside another word."""
     if key[0] != "text":
         return False
     term = str(key[1])
@@ -210,7 +210,7 @@ def _slots(found: _Found) -> dict[str, frozenset[Key]]:
 
 
 def _literals(text: str) -> tuple[str, list[str]]:
-    """The text with blanks in place of quoted terms and identifiers, and these as they are compared."""
+    """The text with spaces in place of quoted terms and identifiers, and these as they are compared."""
     found: dict[str, None] = {}
 
     def quoted(match: "re.Match[str]") -> str:

@@ -15,11 +15,11 @@ PLACES = 6
 
 
 SLACK = 1e-6
-"""So much may rounding put a distance outside of its range."""
+"""So much may rounding put a distance outside its range."""
 
 
 def impossible(value: float) -> bool:
-    """Whether a number is no distance: 1 − cos lies between 0 and 2.
+    """Whether a number is not a distance: 1 − cos lies between 0 and 2.
 
     >>> [impossible(one) for one in (-1, -0.0000001, 0, 2, 2.1)]
     [True, False, False, False, True]
@@ -150,7 +150,7 @@ class Calibration(NamedTuple):
         return found
 
     def wrong(self) -> str:
-        """What no calibration can be: names that are none, distances and rates out of their range."""
+        """What no calibration can be: invalid names, distances and rates out of their range."""
         texts = {"model": self.model, "weights": self.weights}
         counts = {"relevant_pairs": self.relevant_pairs, "unrelated_pairs": self.unrelated_pairs}
         far = {"nearest": self.nearest, "r50": self.r50, "r90": self.r90, "n10": self.n10}  # raw: from 0 to 2

@@ -15,9 +15,9 @@ from ragworthy.text import compiled, has_cjk, letters
 MOST, LEAST = 4, 2
 """A claim of more than four times the length of the question, or less than half of it, says something else."""
 CUT = 0.8
-"""So much of a question must stand in a claim that is cut off, or lacks a few of its words."""
+"""So much of a question must be in a claim that is cut off, or lacks a few of its words."""
 OPENING = 60
-"""So many characters tell at once that most claims are no question."""
+"""So many characters tell at once that most claims are not a question."""
 FEW = 3
 """A claim of no more words may be an answer that the question holds."""
 NEAR, LONG = 10, 20
@@ -39,7 +39,7 @@ _ASKS = (
     " with under after before about of as during through into until since ist sind kann darf muss wird werden hat haben"
     " que por che cosa quando come "
 )
-"""Words that begin a question, or stand before the word that asks; none of them begins a statement of that form."""
+"""Words that begin a question, or are before the word that asks; none of them begins a statement of that form."""
 _ARTICLES = " a an the der die das den dem des ein eine einen einem einer le la les un une el los las "
 
 
@@ -74,7 +74,7 @@ def repeats(claim: str, question: str) -> bool:
 
 
 def _first(text: str) -> tuple[str, str]:
-    """The first two words, in lower case; the first signs of a script without blanks."""
+    """The first two words, in lower case; the first signs of a script without spaces."""
     found = [word.lower() for word in compiled(r"\w+").findall(text[:OPENING])]
     first, second = (*found, "", "")[:2]
     return first[:2] if has_cjk(first) else first, second or first

@@ -37,7 +37,7 @@ def expected_value(expected: Any, definition: Definition, field: Field) -> Any:
 
 
 def place_of(definition: Definition, field: Field) -> str:
-    """Where the value of a field stands in a question, as people write it."""
+    """Where the value of a field is in a question, as people write it."""
     return ".".join(("expected", *definition.expected, *field.at))
 
 

@@ -1,7 +1,7 @@
-"""Claims that have a gold piece only inside of a longer number: "12 books" stands in "112 books". A hint for people,
+"""Claims that have a gold piece only inside a longer number: "12 books" is in "112 books". A hint for people,
 never a score: the rule that the sources give is that a claim has the piece as it stands.
 
-A point, a comma or a colon between two digits joins them ("5 GB" stands in "1.5 GB"), unless the whole is a date, a
+A point, a comma or a colon between two digits joins them ("5 GB" is in "1.5 GB"), unless the whole is a date, a
 time of day with seconds or a list of years: the year of "3.5.2021" and the minute of "22:15:00" are what they are.
 """
 
@@ -20,7 +20,7 @@ _AROUND = 24
 
 
 def only_inside(gold: Gold, claim: str, *, short_words: bool) -> bool:
-    """Whether a claim has the gold text, and has it only where pieces inside of longer numbers count.
+    """Whether a claim has the gold text, and has it only where pieces inside longer numbers count.
 
     >>> item = Gold(answerable=True, gold_claim_substr=["12 books"])
     >>> only_inside(item, "An adult may borrow 112 books.", short_words=True)
@@ -37,7 +37,7 @@ def only_inside(gold: Gold, claim: str, *, short_words: bool) -> bool:
 
 
 def _stands(pieces: Iterable[str], folded: str, *, short_words: bool) -> bool:
-    """Whether any piece that counts occurs in a folded text and is no part of a longer number."""
+    """Whether any piece that counts occurs in a folded text and is not part of a longer number."""
     return any(
         _stands_alone(wanted, folded, short_words=short_words) for wanted in map(fold, pieces) if tells(wanted)
     )  # fmt: skip

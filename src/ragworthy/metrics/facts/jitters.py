@@ -104,7 +104,7 @@ JITTERS: dict[str, Jitter] = {
     one.name: one
     for one in (
         Jitter(PLAIN, "1", _none, "the question as it stands"),
-        Jitter("ws", "1", _ws, "tidies the blanks around commas and colons, but not within numbers"),
+        Jitter("ws", "1", _ws, "tidies the spaces around commas and colons, but not within numbers"),
         Jitter("punct", "1", _punct, "sets question marks off, adds one where no end sign stands, plain dashes"),
         Jitter("syn", "1", _syn, "another verb at the start: explain/describe, list/enumerate, compare/contrast …"),
         Jitter("order", "1", _order, 'swaps "with citations" and "in one sentence" at the end'),

@@ -30,7 +30,7 @@ _OTHERS = _listed(
     "som det på med jest nie się w z na"
 )
 FUNCTION_WORDS = _ENGLISH | _listed("a an i in on he she we you what where how why do does did no yes so")
-"""English words that are no names, whatever their first letter looks like."""
+"""English words that are not names, whatever their first letter looks like."""
 
 _HIDDEN = re.compile("[\u00ad\u0640\u064b-\u0652\u0670\u200b-\u200f\u202a-\u202e\u2060\ufeff]")
 """What cannot be seen or is optional: soft hyphens, joiners, marks of direction, Arabic vowel signs."""
@@ -66,7 +66,7 @@ UNSPACED = (
 
 
 def without_unspaced(text: str) -> str:
-    """A text with other signs in place of scripts without blanks between words: what is left are words.
+    """A text with other characters in place of scripts without spaces between words: what is left are words.
 
     >>> without_unspaced("使用ChatGPT").strip("\\0")
     'ChatGPT'

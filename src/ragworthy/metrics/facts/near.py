@@ -13,7 +13,7 @@ _HINTS = (
     "ne mention", "ne précis", "ne trouv", "no se ", "no lo s", "no encontr", "no encuentr", "no tengo", "no hay",
     "no puedo", "no dispongo", "no aparece", "ningun",
 )  # fmt: skip
-"""One of these stands in every text that the pattern finds: looking for them is far cheaper."""
+"""One of these is in every text that the pattern finds: looking for them is far cheaper."""
 _WIDE_HINTS = (
     *_HINTS,
     "weiß",

@@ -1,4 +1,4 @@
-"""How much two rankings differ, whichever is right: of a list the first k items count, each where it stands first."""
+"""How much two rankings differ, whichever is right: of a list the first k items count, each where it is first."""
 
 import math
 from collections.abc import Callable, Hashable, Iterable, Sequence
@@ -8,7 +8,7 @@ from itertools import combinations
 PERSISTENCE = 0.9
 """How likely the reader of a ranking is to go on to the next item."""
 DEPTH = 10
-"""How many results of two runs are held against each other."""
+"""How many results of two runs are compared with each other."""
 
 
 def _first(items: Sequence[Hashable], k: int) -> list[Hashable]:

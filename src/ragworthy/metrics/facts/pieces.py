@@ -1,5 +1,5 @@
 """The pieces of gold text that a right claim has: any of `gold_claim_substr`, and one of every group of
-`gold_claim_all`. A piece without a letter or a digit stands in nearly every text, so it never counts.
+`gold_claim_all`. A piece without a letter or a digit is in nearly every text, so it never counts.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -30,7 +30,7 @@ SUPPORTABLE = 1 << 12
 SUPPORTED = 1 << 13
 UNKNOWN_CHUNK = 1 << 24
 LOST = 1 << 53
-"""The gold text stands in a gold chunk and in no chunk that was retrieved."""
+"""The gold text is in a gold chunk and in no chunk that was retrieved."""
 GONE = 1 << 54
 """The corpus has nothing of the gold evidence: none of its ids, and no chunk that holds its text."""
 
@@ -201,7 +201,7 @@ def is_lost(
     *,
     short_words: bool,
 ) -> bool:
-    """Whether something that a claim lacks stands in a gold chunk, and in none that was retrieved.
+    """Whether something that a claim lacks is in a gold chunk, and in none that was retrieved.
 
     Nothing is said where the texts of what was retrieved are not known, or where no gold chunk has the text: an answer
     may say in other words what a document says.

@@ -1,4 +1,4 @@
-"""Dates, times and numbers with their units, as they stand in a text, by value."""
+"""Dates, times and numbers with their units, as they are in a text, by value."""
 
 import re
 from fractions import Fraction
@@ -158,7 +158,7 @@ GONE = "\0"
 
 
 def numbers(text: str, *, grouped: bool = False) -> tuple[list[Number], str]:
-    """The numbers of a text without dates and times, and the text without them; `grouped`: 1.500 is no 1.5.
+    """The numbers of a text without dates and times, and the text without them; `grouped`: 1.500 is not a 1.5.
 
     >>> [(one.values[0], one.unit.name) for one in numbers("5 % of $3.5 million in 30-day steps")[0]]
     [(Fraction(5, 1), 'percent'), (Fraction(3500000, 1), 'dollar'), (Fraction(30, 1), 'day')]
@@ -193,7 +193,7 @@ def _read(found: "re.Match[str]", known: dict[str, Unit], *, grouped: bool) -> N
 
 @cache
 def measured() -> str:
-    """A pattern of what may stand behind a number that counts or measures something."""
+    """A pattern of what may be behind a number that counts or measures something."""
     units = re.sub("[?]P<u[0-9]+>", "?:", _named_units()[0])
     scales = "|".join(sorted(map(re.escape, _SCALE_OF), key=len, reverse=True))
     return rf"[ -]?(?:(?:{scales})(?![A-Za-z])|(?:{units}))"
@@ -205,7 +205,7 @@ def _one() -> "re.Pattern[str]":
 
 
 def with_one(text: str) -> str:
-    """The text with `one` as a digit before a unit; elsewhere it is no number.
+    """The text with `one` as a digit before a unit; elsewhere it is not a number.
 
     >>> with_one("One day one of them")
     '1 day one of them'

@@ -166,7 +166,7 @@ def distance_of(mark: Mark) -> Fraction | None:
 
 
 def is_right(mark: Mark) -> bool:
-    """Whether the snippet found is the one expected, or holds it; case and blanks do not count."""
+    """Whether the snippet found is the one expected, or holds it; case and spaces do not count."""
     expected, found = (squeeze(text or "").casefold() for text in (mark.expected_snippet, mark.candidate_snippet))
     return bool(expected) and expected in found
 

@@ -36,7 +36,7 @@ class Best(msgspec.Struct, frozen=True):
 
 
 class Redirect(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """Where an old block went. `runs` stand where offsets inside the block cannot simply be shifted."""
+    """Where an old block went. `runs` are where offsets inside the block cannot simply be shifted."""
 
     old_block_id: str
     new_block_id: str | None

@@ -18,7 +18,7 @@ _ARTICLES = frozenset(("a", "an", "the"))
 
 
 def tokens(text: str, *, articles: bool = True) -> list[str]:
-    """The words of a text as SQuAD's script compares them; single characters where a script has no blanks.
+    """The words of a text as SQuAD's script compares them; single characters where a script has no spaces.
 
     Lower case; ASCII punctuation vanishes, other punctuation and symbols part words; articles vanish, where there are
     any.

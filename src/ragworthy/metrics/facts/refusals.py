@@ -1,10 +1,10 @@
 """Refusals by rule: packs for a language, beginnings and patterns of your own. Each rule has a name that reports show.
 
-A pack looks at a claim clause by clause, with what stands in quotation marks left out. The first clause of substance
+A pack looks at a claim clause by clause, with what is in quotation marks left out. The first clause of substance
 must say that the documents do not hold the answer, and nothing after it may be an answer: other clauses refuse too,
-tell what the documents are about instead, or give advice. What stands in parentheses, reasons and clauses about
+tell what the documents are about instead, or give advice. What is in parentheses, reasons and clauses about
 somebody are clauses of their own. Whatever else is said counts as an answer, and so do a guess anywhere and a gold
-piece outside of the refusing sentences.
+piece outside the refusing sentences.
 """
 
 import re
@@ -104,7 +104,7 @@ def pattern_of(text: str) -> Pattern:
 
 
 def wrong_pattern(text: str) -> str | None:
-    """Why a text is no pattern that can be used."""
+    """Why a text is not a pattern that can be used."""
     try:
         made = pattern_of(text)
     except ValueError as error:
@@ -158,14 +158,14 @@ def refusing(folded: str, pack: Pack) -> Refusing | None:
 
 
 class Sentence(NamedTuple):
-    """A sentence of a claim, as it stands there and with what is in quotation marks left out."""
+    """A sentence of a claim, as it is there and with what is in quotation marks left out."""
 
     whole: str
     said: str
 
 
 def sentences(folded: str) -> list[Sentence]:
-    """The sentences of a claim; joined as they stand there they are the claim.
+    """The sentences of a claim; joined as they are there they are the claim.
 
     >>> [one.said for one in sentences('it says "no. never." twice. why?')]
     ['it says ……………………………… twice.', ' why?']
@@ -190,7 +190,7 @@ def _clauses(said: str, pack: Pack) -> list[str]:
 
 
 def _aside(before: str, inside: str, asides: list[str]) -> str:
-    """What stays of a pair of brackets where it stands: nothing; markers and short forms are no clauses either."""
+    """What stays of a pair of brackets where it stands: nothing; markers and short forms are not clauses either."""
     inside = inside.strip()
     initials = "".join(word[0] for word in before.split())
     short = inside.isalpha() and len(inside) > 1 and initials.endswith(inside)

@@ -65,7 +65,7 @@ class Facts(NamedTuple):
     named: bool = False
     """Whether a relevant block itself is cited, and not only its section."""
     lost: bool = False
-    """Whether the gold text stands in a relevant block and in none that was returned; known only with a corpus."""
+    """Whether the gold text is in a relevant block and in none that was returned; known only with a corpus."""
     names: tuple[str, ...] = ()
     """The ids that were returned, in order."""
     probes: tuple[Fraction, Fraction] | None = None
@@ -81,7 +81,7 @@ class Facts(NamedTuple):
     as_live: bool | None = None
     """Whether it cites what the index in use cites."""
     claims: bool = False
-    """Whether an answer says something that is no refusal."""
+    """Whether an answer says something that is not a refusal."""
     payload: bool = False
     """Whether a citation is more than an id with a range: the traceability payload."""
     contract: str = ""
@@ -156,7 +156,7 @@ def read(wanted: Wanted, trace: RetrievalTrace, rules: Rules) -> Reading:
     distances = trace.distances
     plain = Reading(facts, trace.query or "", names, None, None, model, trace.state, distances or ())
     if trace.error is not None:
-        # What was retrieved before an error counts as retrieved; nothing was answered, whatever stands beside it.
+        # What was retrieved before an error counts as retrieved; nothing was answered, whatever is beside it.
         return plain._replace(facts=facts._replace(answers=citations is not None, errored=True))
     if citations is None:
         return plain._replace(facts=facts._replace(answers=False))
@@ -191,7 +191,7 @@ def _pointed(citations: Sequence[Citation], trace: RetrievalTrace, rules: Rules)
     """Where citations point; one that states no bytes points at those of the result it names."""
     found: dict[str, Span] = {}
     if trace.topk is not None and any(one.offsets is None for one in citations):
-        for one in reversed(trace.topk):  # of one that stands there twice, the first counts
+        for one in reversed(trace.topk):  # of one that is there twice, the first counts
             if one.offsets is not None and one.offsets[0] < one.offsets[1]:
                 found[one.id] = one.offsets
     spans = [None if turned_round(one) else one.offsets or found.get(one.id) for one in citations]
@@ -213,7 +213,7 @@ def _contradicts(citation: Citation, facts: Facts, trace: RetrievalTrace, rules:
 
 
 def _lost(wanted: Wanted, names: Sequence[str], trace: RetrievalTrace, rules: Rules) -> bool:
-    """Whether what the claim lacks stands in a relevant block and in none that was returned, as in the answers suite.
+    """Whether what the claim lacks is in a relevant block and in none that was returned, as in the answers suite.
 
     Where the gold set names short pieces, it is scored with them as words.
     """

@@ -46,5 +46,5 @@ def _share(name: str, spot: Place, cited: Sequence[tuple[str, Place]]) -> Fracti
 
 
 def _alike(one: Place, other: Place) -> bool:
-    """Whether two places are of one document, as far as anybody knows."""
+    """Whether two places are of one document, as far as anyone knows."""
     return one.doc == other.doc or None in (one.doc, other.doc)

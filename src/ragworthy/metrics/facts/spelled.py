@@ -102,10 +102,10 @@ _DIGITS = {sign: value for value, signs in enumerate(_SIGNS) for sign in signs}
 _SMALL = {"十": 10, "百": 100, "千": 1000}
 _LARGE = {"万": 10**4, "萬": 10**4, "亿": 10**8, "億": 10**8}
 _OF = "年月日号號天个個小时分秒元块岁歲人名次倍位家条條座种種米公千度届屆世時間％%"
-"""What may stand behind a single numeral for it to count: alone, 一 and 十 are parts of ordinary words."""
+"""What may be behind a single numeral for it to count: alone, 一 and 十 are parts of ordinary words."""
 PARTS_OF_DAY = ("凌晨", "清晨", "早上", "早晨", "上午", "中午", "下午", "傍晚", "晚上", "午前", "午後")
 LONGEST = 15
-"""A longer run of numerals is no number that people write."""
+"""A longer run of numerals is not a number that people write."""
 _NUMERAL = f"[{''.join(_DIGITS)}{''.join(_SMALL)}]+(?:[{''.join(_LARGE)}][{''.join(_DIGITS)}{''.join(_SMALL)}]*)*"
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 Span: TypeAlias = tuple[int, int] | None
 GONE = "gone:"
-"""Stands before an id whose text the newest version no longer has."""
+"""Is before an id whose text the newest version no longer has."""
 
 
 class Place(NamedTuple):
@@ -39,7 +39,7 @@ class Section(NamedTuple):
     docs: frozenset[str]
 
     def holds(self, place: Place, subtree: bool = False) -> bool:
-        """Whether a block stands in this section (or below it)."""
+        """Whether a block is in this section (or below it)."""
         if place.section is None or not self.path:
             return False
         if self.docs and place.doc is not None and place.doc not in self.docs:
@@ -156,7 +156,7 @@ class Rules(NamedTuple):
     texts: Mapping[str, str] | None = None
     """The texts of the corpus, folded for comparison, where there is one."""
     document: Callable[[str], tuple[str, ...]] = lambda name: ()
-    """The chunks of a document that is named in the place of an id."""
+    """The chunks of a document that is named instead of an id."""
 
 
 def wanted_of(gold: RetrievalGold, rules: Rules, tokens: Callable[[Section], int], slices: tuple[str, ...]) -> Wanted:
@@ -316,7 +316,7 @@ NO_WORDING = 1 << 32
 
 
 def same_text(text: str) -> str:
-    """The form in which wordings are compared: case and blanks do not count.
+    """The form in which wordings are compared: case and spaces do not count.
 
     >>> same_text(" How  BIG? ") == same_text("how big?")
     True
@@ -325,7 +325,7 @@ def same_text(text: str) -> str:
 
 
 def wording_of(wanted: Wanted, query: str) -> int:
-    """The number of a wording, by its text: exactly as the gold set has it, else but for case and blanks.
+    """The number of a wording, by its text: exactly as the gold set has it, else but for case and spaces.
 
     A text that the gold set does not have gets a number of its own, so that two of them are never taken for one.
     """

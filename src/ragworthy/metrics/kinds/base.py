@@ -16,7 +16,7 @@ class Match(NamedTuple):
     score: Fraction
     counts: tuple[int, ...] = ()
     thin: bool = False
-    """Whether it rests on a very short text that stands in a much longer one."""
+    """Whether it rests on a very short text that is in a much longer one."""
 
 
 class Detail(NamedTuple):

@@ -157,7 +157,7 @@ class Listed(NamedTuple):
 
 
 class Item:
-    """A text as written, and without blanks; its character pairs are worked out when they are needed."""
+    """A text as written, and without spaces; its character pairs are worked out when they are needed."""
 
     __slots__ = ("_pairs", "bare", "text")
 
@@ -200,11 +200,11 @@ def within(one: str, other: str, least: Fraction) -> bool:
 
 
 THIN = 4
-"""A text that is this many times shorter than the one it stands in proves little."""
+"""A text that is this many times shorter than the one it is in proves little."""
 
 
 def is_thin(one: str, other: str) -> bool:
-    """Whether a match rests on a very short text that stands in a much longer one.
+    """Whether a match rests on a very short text that is in a much longer one.
 
     >>> is_thin("人", "人事管理"), is_thin("安管", "安管/機電組")
     (True, False)
@@ -243,7 +243,7 @@ _HAN = re.compile("[\u4e00-\u9fff]{2,}")
 
 
 def keywords(text: str) -> list[str]:
-    """The keywords of a text, each once: words of three signs and more, then the pairs of every run of Chinese.
+    """The keywords of a text, each once: words of three characters and more, then the pairs of every run of Chinese.
 
     >>> keywords("GPT-4 版本 v1.2 與 緊急應變 ab GPT-4")
     ['gpt-4', 'v1.2', '版本', '緊急', '急應', '應變']

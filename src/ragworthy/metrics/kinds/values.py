@@ -73,7 +73,7 @@ class Date(NamedTuple):
 
 
 def day(text: str) -> int | None:
-    """The number of a day, counted from 1970-01-01; None where the text is no date.
+    """The number of a day, counted from 1970-01-01; None where the text is not a date.
 
     >>> day("1970-01-02"), day("2024-02-29"), day("2023-02-29")
     (1, 19782, None)

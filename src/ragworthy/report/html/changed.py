@@ -59,7 +59,7 @@ _TITLES = {
 
 
 def changed(material: Material, terms: Terms) -> Markup:
-    """Every suite that is held against something."""
+    """Every suite that is compared with something."""
     report = material.report
     texts = {(row["suite"], row["qid"]): row for row in material.rows}
     found = []

@@ -69,7 +69,7 @@ def steerless(text: str) -> str:
 
 
 def alone(text: Any) -> "Markup":
-    """A text of somebody else inside of a sentence: its direction is its own and does not leave it."""
+    """A text of somebody else inside a sentence: its direction is its own and does not leave it."""
     from markupsafe import Markup
 
     return Markup("<bdi>{}</bdi>").format(steerless(str(text)))
@@ -77,7 +77,7 @@ def alone(text: Any) -> "Markup":
 
 @cache
 def file(name: str) -> "Markup":
-    """A style sheet or script of this package, to stand inside of the page."""
+    """A style sheet or script of this package, to be inside the page."""
     from markupsafe import Markup
 
     return Markup((FOLDER / name).read_text(encoding="utf-8"))  # noqa: S704 - a file of ours

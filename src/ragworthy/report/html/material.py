@@ -38,7 +38,7 @@ Key: TypeAlias = tuple[str, str]
 
 
 class Material(NamedTuple):
-    """A report with everything that stands in a page besides it. What is empty has no section."""
+    """A report with everything that is in a page besides it. What is empty has no section."""
 
     report: dict[str, Any]
     """`ragworthy.report/1`."""

@@ -24,7 +24,7 @@ class Section(NamedTuple):
 
 
 class Parts(NamedTuple):
-    """What stands on the page, for whoever has a frame of his own."""
+    """What is on the page, for whoever has a frame of his own."""
 
     banner: Markup
     sections: list[Section]

@@ -14,9 +14,9 @@ from ragworthy.text import clip
 
 Json = dict[str, Any]
 NONE = -1
-"""Stands where a question has no such value."""
+"""Is where a question has no such value."""
 PLACEHOLDER = "RAGWORTHY-QID"
-"""Stands in a command for the id of a question."""
+"""Is in a command for the id of a question."""
 WAYS = ("broken", "fixed", "moved")
 """What may have become of a question against the baseline, in the words of a report."""
 
@@ -67,7 +67,7 @@ class Listed:
         return self._places.get(key)
 
     def place(self, value: Any, key: Any = None) -> int:
-        """Where a value stands; it is added where it is new. None stands nowhere."""
+        """Where a value stands; it is added where it is new. None is nowhere."""
         if value is None:
             return NONE
         key = value if key is None else key

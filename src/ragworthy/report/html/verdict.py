@@ -17,7 +17,7 @@ from ragworthy.report.part import partial_notes
 from ragworthy.report.show import default_notes, gate_name, gate_notes
 
 TOLD = 3
-"""So many gates stand in the sentence."""
+"""So many gates are in the sentence."""
 KINDS = {"SHIP": "pass", "NO-SHIP": "fail", "INCONCLUSIVE": "warn", "INVALID": "invalid"}
 """The colour and the sign of each verdict."""
 OUTCOMES = {

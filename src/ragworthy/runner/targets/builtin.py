@@ -110,7 +110,7 @@ class Builtin:
         return making.checked(given, attempts)
 
     def check_knobs(self, knobs: Mapping[str, Any]) -> None:
-        """Structured questions need a model: a sentence of a passage is no JSON object."""
+        """Structured questions need a model: a sentence of a passage is not JSON object."""
         if self._making is not None and self._pipeline.answerer(knobs) == EXTRACTIVE:
             message = "expected a chat model for structured questions, got the extractive answerer"
             raise UsageError([Problem("RW-U17", message, self.name, "answerer")])

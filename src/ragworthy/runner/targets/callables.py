@@ -70,7 +70,7 @@ def _loaded(path: Path) -> ModuleType:
     name = path.stem if known is None and path.stem not in sys.stdlib_module_names else f"_target_{path.stem}"
     spec = spec_from_file_location(name, path.absolute())
     if spec is None or spec.loader is None:
-        raise ImportError("it is no Python file")
+        raise ImportError("it is not a Python file")
     module = module_from_spec(spec)
     sys.modules[name] = module
     spec.loader.exec_module(module)

@@ -186,7 +186,7 @@ class Reader:
         return [None if at.value is None else float(at.value) for at in found]
 
     def _document(self, at: At) -> Document:
-        """One source of a reply: an object as frameworks have it, a text, or an id: a text without blanks."""
+        """One source of a reply: an object as frameworks have it, a text, or an id: a text without spaces."""
         found = document(at.value)
         if isinstance(at.value, str) and not self._map.doc_id and at.value.split() == [at.value]:
             return Document(at.value, "", None, {})
@@ -257,7 +257,7 @@ class Reader:
 
 
 def _gather(values: Sequence[Any], paths: Paths, field: str = "", what: str = "", *, nulls: bool = False) -> list[At]:
-    """What stands at the first of some paths that leads to something, in all values.
+    """What is at the first of some paths that leads to something, in all values.
 
     Where `what` is expected and no path leads anywhere, that is an error; an empty list is not.
     """

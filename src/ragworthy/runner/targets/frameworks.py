@@ -58,7 +58,7 @@ def _beside(found: Any, options: Options) -> frozenset[str]:
 
 
 def _filled(call: Callable[..., Asked], options: Options) -> Callable[..., Asked]:
-    """The same, with the question in the place of every knob that stands for it."""
+    """The same, with the question instead of every knob that stands for it."""
     if not options.asks:
         return call
 

@@ -93,7 +93,7 @@ class Streams:
 
 
 def _opened(name: str, closed: TextIO) -> TextIO:
-    """A closed stream anew; its file is still open, unless that was closed by its number."""
+    """A closed stream again; its file is still open, unless that was closed by its number."""
     try:
         return open(_STREAMS[name], "w", encoding=closed.encoding, errors=closed.errors, closefd=False)
     except OSError:

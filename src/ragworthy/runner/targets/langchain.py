@@ -1,7 +1,7 @@
 """A Runnable of LangChain, a graph of LangGraph among them, as a target.
 
 What it takes is read from its own input schema. What it gives back may be a text alone; then the documents are those
-that its retrievers gave back and that stand in the prompt, which a callback hears.
+that its retrievers gave back and that are in the prompt, which a callback hears.
 """
 
 import threading
@@ -69,7 +69,7 @@ class Chain:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """How many of the retrieved texts did not stand in the prompt, and what was counted then."""
+        """How many of the retrieved texts was not in the prompt, and what was counted then."""
         ends = {True: "those that it holds count, in its order", False: "what the retriever gave back counts"}
         return tuple(
             f"in {number:,} replies the prompt does not hold {self._missing[sure]:,} of {self._total[sure]:,} "

@@ -140,7 +140,7 @@ class Mapped(Http):
         return super()._may_pass(got)
 
     def _malformed(self, body: bytes) -> str:
-        """What is wrong with a body that is no JSON; it is cut for a message only when its secrets are out."""
+        """What is wrong with a body that is not JSON; it is cut for a message only when its secrets are out."""
         masked = self._client.secrets.masked(body.decode("utf-8", "replace"))
         try:
             values_of(masked.encode("utf-8", "replace"), self._map.reply.stream)

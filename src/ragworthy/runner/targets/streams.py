@@ -1,4 +1,4 @@
-"""The JSON in the body of a reply: one value, the events of a stream, or one value a line."""
+"""The JSON in the body of a reply: one value, the events of a stream, or one value per line."""
 
 import re
 from collections.abc import Callable, Iterable
@@ -59,11 +59,11 @@ def _before(body: bytes, stream: str) -> list[Any] | None:
 
 
 def _hint(body: bytes) -> str:
-    """What kind of stream a body is that is no JSON."""
+    """What kind of stream a body is that is not JSON."""
     if re.match(rb"\s*(?:data|event|id|retry)?:", body):
         return 'events: write stream = "sse" in [reply]'
     if re.match(rb"\s*\{[^\n]*\}\r?\n\s*\{", body):
-        return 'one object a line: write stream = "ndjson" in [reply]'
+        return 'one object per line: write stream = "ndjson" in [reply]'
     return ""
 
 

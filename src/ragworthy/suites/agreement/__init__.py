@@ -26,7 +26,7 @@ FORMS = {
 }
 """The forms that votes come in, with the files of each."""
 BESIDE = {"traces": ("corpus",), "operators": ("audit", "gold", "corpus")}
-"""What may stand beside them. Of the gold set that operators marked and the index that was searched, a report keeps the
+"""What may be beside them. Of the gold set that operators marked and the index that was searched, a report keeps the
 hashes."""
 
 

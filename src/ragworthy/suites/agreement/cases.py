@@ -47,7 +47,7 @@ def cases_of(votes: Votes) -> list[Case]:
 
 
 def agreed(facts: Voted | r.Ballot) -> bool:
-    """Whether everybody who voted on an item says the same; one vote alone is no agreement."""
+    """Whether everybody who voted on an item says the same; one vote alone is not agreement."""
     return facts.agreed if isinstance(facts, Voted) else r.agreeing(facts) == 1
 
 

@@ -48,7 +48,7 @@ KAPPA, AUDIT, DRIFT = "agreement.kappa", "agreement.audit_reproducibility", "agr
 RELEASE_GATE = g.Gate("agreement.raters", g.MIN, str(r.RELEASE_RATERS))
 """What a release asks of operators besides the other gates."""
 VOTE = "vote:"
-"""Stands before the name of a rater in the columns of rows."""
+"""Is before the name of a rater in the columns of rows."""
 SHARED = tuple(
     f"agreement.{name}" for name in ("percent", "kappa", "pairwise", "fleiss", "raters", "operator_variance")
 )

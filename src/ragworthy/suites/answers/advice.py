@@ -22,7 +22,7 @@ class Mark(NamedTuple):
 
 
 _MARKS = (
-    Mark(f.NOT_EXACT, "RW-W01", "refusal", "spelled with other case or blanks around it"),
+    Mark(f.NOT_EXACT, "RW-W01", "refusal", "spelled with other case or spaces around it"),
     Mark(f.REFUSED_CITING, "RW-W02", "refusal", "with citations, which are ignored"),
     Mark(f.NEAR_REFUSAL, "RW-W03", "shipped claim", "reading like a refusal, but counted as an answer"),
     Mark(f.REPEATED, "RW-W04", "answer", "repeating a citation id"),
@@ -70,7 +70,7 @@ def _of_files(found: Found) -> list[dict[str, Any]]:
     own: Kept = found.own
     counts, repeated = found.evidence.counts, own.repeated
     replaced, orphans = counts["duplicate_traces"], counts["orphan_traces"]
-    twice = f"{plural(len(repeated), 'question stands', 'questions stand')} under a second qid"
+    twice = f"{plural(len(repeated), 'question is', 'questions are')} under a second qid"
     example = f", e.g. {' and '.join(repeated[0])}" if repeated else ""
     return noted(
         [

@@ -1,4 +1,4 @@
-"""Gold evidence held against the corpus that was given: which chunks hold it, and which gold ids are in no chunk."""
+"""Gold evidence compared with the corpus that was given: which chunks hold it, and which gold ids are in no chunk."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -47,7 +47,7 @@ class Bindings(NamedTuple):
     stale: Stale = Stale()
     """Other questions whose ids are of another chunking, as their texts show."""
     again: int = 0
-    """Chunks that stand in the corpus once more."""
+    """Chunks that are in the corpus once more."""
     retrieved: bool = False
     """Whether the corpus is what a run retrieved and nothing else: evidence that is not in it was not found."""
 
@@ -77,9 +77,9 @@ class Bindings(NamedTuple):
 
 
 def bindings(gold: Source, chunks: Sequence[Chunk], texts: Mapping[str, str] | None = None) -> Bindings:
-    """Every gold item held against the chunks. The binder is made only where there is something to bind.
+    """Every gold item compared with the chunks. The binder is made only where there is something to bind.
 
-    With the folded texts of the chunks, the ids of items that name no evidence are held against them too.
+    With the folded texts of the chunks, the ids of items that name no evidence are compared with them too.
     """
     found = Bindings(Counter(), 0, [], [], [], [], 0)
     known = {name for chunk in chunks for name in (chunk.name, stable(chunk.name))}
@@ -141,7 +141,7 @@ def bound_to(gold: Source, corpus: Any) -> Bindings:
 
 
 def is_whole(bound: Bindings | None) -> bool:
-    """Whether evidence that no chunk holds is not in the index: the corpus is no list of what a run retrieved."""
+    """Whether evidence that no chunk holds is not in the index: the corpus is not a list of what a run retrieved."""
     return bound is None or not bound.retrieved
 
 

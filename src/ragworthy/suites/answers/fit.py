@@ -93,7 +93,7 @@ class Fit(NamedTuple):
     echoes: Sequence[str] = ()
     """Questions whose claim repeats the question."""
     inside: Sequence[str] = ()
-    """Questions whose claim has the gold text only inside of a longer number."""
+    """Questions whose claim has the gold text only inside a longer number."""
     unread: tuple[int, str] = (0, "")
     """Claims that hold something like a marker, where nothing is cited at all, and the first such thing."""
 
@@ -143,7 +143,7 @@ def _repeating(qids: Sequence[str]) -> str:
 def _inside(qids: Sequence[str]) -> str:
     shown = f", e.g. that of {qids[0]}" if qids else ""
     many = plural(len(qids), "answer counts", "answers count")
-    return f"{many} as right only because a gold piece stands inside of a longer number{shown}"
+    return f"{many} as right only because a gold piece is inside a longer number{shown}"
 
 
 def fit_of(golds: Sequence[Gold], traces: Source, rules: Rules) -> Fit:
@@ -211,7 +211,7 @@ class _Asked:
     def __init__(self) -> None:
         self.same = 0
         self.others: list[tuple[str, str]] = []
-        """Question and text. A text that stands under several questions says nothing of what was asked."""
+        """Question and text. A text that is under several questions says nothing of what was asked."""
         self.traced = 0
 
     def take(self, gold: Gold, trace: Glimpse) -> None:

@@ -114,7 +114,7 @@ def no_case(name: MetricName, case: Case, value: Value) -> str | None:
 
 
 def of_shipped(name: MetricName) -> bool:
-    """Whether a metric looks at shipped answers only, so that a refusal is no case of it."""
+    """Whether a metric looks at shipped answers only, so that a refusal does not count for it."""
     return name.metric.cases.startswith("shipped")
 
 
@@ -168,7 +168,7 @@ def _bare(found: Found, *, mixed: bool) -> str:
     judged = any(one.gate.metric == _TEXT for one in found.judged)
     if mixed:
         gate = f"{_TEXT} judges their text" if judged else f"no gate judges their text (gate {_TEXT})"
-        return f"no case of precision, CHR, recall and hit; {gate}"
+        return f"not counted in precision, CHR, recall and hit; {gate}"
     if by_reference_only(case.facts for case in found.cases):
         return _SAYS_BY_REFERENCE
     instead = any(one.gate.usual and one.gate.metric == _TEXT for one in found.judged)
@@ -179,8 +179,8 @@ def evidence_steps(bound: Bindings | None) -> list[tuple[str, str]]:
     """What to do about evidence and ids that the corpus does not have."""
     steps = bound.stale.steps() if bound is not None else []
     if bound is not None and bound.lost and not bound.retrieved:
-        mend = "'ragworthy gold bind' lists it with the nearest chunks: fix the evidence, or the corpus"
-        steps.append(("gold evidence is in no chunk", mend))
+        fix = "'ragworthy gold bind' lists it with the nearest chunks: fix the evidence, or the corpus"
+        steps.append(("gold evidence is in no chunk", fix))
     if bound is not None and bound.gone:
         other = "score against the chunks they were written for, or say what the evidence is (gold_evidence)"
         steps.append(("gold ids are not in the corpus", other))

@@ -103,7 +103,7 @@ class Kept(NamedTuple):
     others: Sequence[Fit] = ()
     """What a second look shows of these."""
     copies: Sequence[Copy] = ()
-    """Files that hold what an earlier run holds: they are no runs."""
+    """Files that hold what an earlier run holds: they are not runs."""
 
     @property
     def runs(self) -> "list[tuple[Ints, Mapping[int, Compared]]]":
@@ -372,7 +372,7 @@ def texts_of(opened: Opened, *, claims: bool = True) -> dict[str, dict[str, str]
 
 
 def _repeated(golds: Sequence[Gold]) -> list[Repeated]:
-    """Questions that stand under a second qid ('gold lint' finds them in sets of any size)."""
+    """Questions that are under a second qid ('gold lint' finds them in sets of any size)."""
     first: dict[str, str] = {}
     found: list[Repeated] = []
     for gold in golds:

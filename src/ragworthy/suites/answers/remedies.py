@@ -131,7 +131,7 @@ def step_of(stage: Stage, cases: Sequence[Case], questions: int, known: Known) -
         remedy = remedy or _Remedy(f"where {why}", _LOOK)
         do = f"{_UNFOUND}: {known.unfound}" if remedy.do == _UNFOUND else remedy.do
         if why.startswith("cites an id") and known.twisted is not None:
-            do = f"{known.twisted}: {ONE_FORM}"
+            do = f"{ONE_FORM} ({known.twisted})"
         told.setdefault(do, []).append(f"{count:,} {remedy.seen}")
     do = "; ".join(f"{', '.join(seen)}: {do}" for do, seen in told.items())
     return f"{stage.value}, {_size(cases):,} of {plural(questions, 'question')}", do

@@ -1,6 +1,6 @@
 """Several runs over the same gold set: they are pooled, none replaces another.
 
-Counts add up, so every rate is over all answers of all runs. A question stands in the rows once, with the mean over its
+Counts add up, so every rate is over all answers of all runs. A question is in the rows once, with the mean over its
 runs: it is one question however often it was asked, and intervals and proofs count it once.
 """
 
@@ -44,7 +44,7 @@ class Rerun(NamedTuple):
 
 
 def open_reruns(opened: Opened, request: Request) -> list[str]:
-    """The roles of all runs, the further ones opened now; the same file twice is no second run."""
+    """The roles of all runs, the further ones opened now; the same file twice is not a second run."""
     given = [request.get("traces"), *request.get("reruns", ())]
     paths = [one.resolve() for one in given if isinstance(one, Path)]
     for nth, path in enumerate(paths):
@@ -105,7 +105,7 @@ def asked_in(counts: Mapping[str, int]) -> int:
 def together(kind: str, words: Iterable[Any]) -> Any:
     """What a metric says of a question over all its runs: the mean.
 
-    Where some runs are no case of the metric (precision counts shipped answers), part and whole are both given, as
+    Where some runs do not count for the metric (precision counts shipped answers), part and whole are both given, as
     means over all runs: so the questions of a set add up to the rate over all answers.
 
     >>> together("rate", [True, False, True])
@@ -169,7 +169,7 @@ def _record(line: bytes) -> bytes:
 
 
 def copied(opened: Opened, found: Sequence[Copy]) -> Note:
-    """That some runs are no runs of their own."""
+    """That some runs are not runs of their own."""
     same = ", ".join(f"{opened[one.role].label} is {opened[one.of].label}" for one in found[:3])
     runs = plural(len(found), "run repeats another: it holds", "runs repeat others: they hold")
     return Note("RW-W118", len(found), f"{runs} what another one holds: {same}")

@@ -16,7 +16,7 @@ from ragworthy.text import fold
 
 CODE, CERTAIN = "RW-W89", "RW-G21"
 TELLING = 5
-"""A piece of fewer characters stands in other chunks by chance; of a script without blanks two are enough."""
+"""A piece of fewer characters is in other chunks by chance; of a script without spaces two are enough."""
 MOST = 200
 """So many questions are looked up in the whole corpus."""
 CAUSE = "were they cut again? say what the evidence is (gold_evidence)"
@@ -51,7 +51,7 @@ class Stale(NamedTuple):
     @property
     def invalid(self) -> list[str]:
         """Why metrics of citations say nothing here."""
-        return [f"{self.said}, which stands in other chunks: {CAUSE} [{CERTAIN}]"] if self.certain else []
+        return [f"{self.said}, which is in other chunks: {CAUSE} [{CERTAIN}]"] if self.certain else []
 
     def warnings(self) -> list[dict[str, Any]]:
         """The finding, with the first questions."""
@@ -66,7 +66,7 @@ class Stale(NamedTuple):
 
 
 def stale(items: Iterable[Gold], texts: Mapping[str, str]) -> Stale:
-    """Questions with ids of the corpus, held against the folded texts of these chunks."""
+    """Questions with ids of the corpus, compared with the folded texts of these chunks."""
     checked, lacking = 0, list[tuple[str, list[str]]]()
     for gold in items:
         pieces = [fold(piece) for piece in every_piece(gold) if tells(piece)]

@@ -1,6 +1,6 @@
 """What to do next, from causes: what the whole run shows, then the stages to blame, those with most questions first.
 
-A gate says that something is wrong, never what. What is wrong stands in the labels and stages of the questions, and
+A gate says that something is wrong, never what. What is wrong is in the labels and stages of the questions, and
 that is what is told here: the report's own counts, each with what to do about it.
 """
 
@@ -25,7 +25,7 @@ _NEAR = "near-refusals"
 
 
 def steps(found: Found) -> list[Step]:
-    """What to do: what stands in the way of a verdict, what the whole run shows, then stage by stage."""
+    """What to do: what is in the way of a verdict, what the whole run shows, then stage by stage."""
     blocking = _blocking(found)
     failed = {one.gate.metric.partition("@")[0] for one in found.outcomes(Outcome.FAIL) if one.gate.op != g.EACH}
     if not failed and not blocking:

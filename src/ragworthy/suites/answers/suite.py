@@ -250,7 +250,7 @@ class Answers(Suite):
     # describe
 
     def fate(self, name: MetricName, case: Case, word: Word, value: g.Value) -> Fate:
-        """A refusal is no shipped answer; of other metrics it is a case, or it is not."""
+        """A refusal is not a shipped answer; of other metrics it is a case, or it is not."""
         if word is not None and value.undefined in (NO_PIECES, NO_TEXT) and case.fate is Fate.SCORED:
             return Fate.NOT_APPLICABLE
         usual = super().fate(name, case, word, value)
@@ -317,7 +317,7 @@ class Answers(Suite):
         wrong = {case.own[::2]: wrong_with(case) for case in found.cases if self.offends(case)}
         crowd: Crowd = {}
         known = list(zip(own.flags, map(own.compared.get, range(len(own.flags))), strict=True))
-        if own.reruns:  # of several runs the first one: a question that fails in all of them is no crowd
+        if own.reruns:  # of several runs the first one: a question that fails in all of them is not a crowd
             for (names, what), count in Counter(zip(own.slices, map(wrong.get, known), strict=False)).items():
                 add_to(crowd, Home(), names, what, count)
         for case in found.cases if wrong and not own.reruns else ():
@@ -379,7 +379,7 @@ SUITE = Answers()
 
 
 def _invalid(own: Kept, opened: Opened) -> tuple[str, ...]:
-    """Why the traces cannot carry a verdict, of every run."""
+    """Why the traces do not support a verdict, of every run."""
     every = zip((own.fit, *own.others), ("trace", *(one.role for one in own.reruns)), strict=True)
     return tuple(dict.fromkeys(why for fit, role in every for why in (*fit.invalid, *id_clashes(opened[role]))))
 

@@ -56,9 +56,9 @@ class Shown(NamedTuple):
     missing: tuple[str, ...] = ()
     """What the claim lacks of all that it needs; nothing where any piece will do."""
     error: str | None = None
-    """What an error says that stands in place of an answer."""
+    """What an error says that is in place of an answer."""
     inside: bool = False
-    """Whether the gold text stands only inside of a longer number."""
+    """Whether the gold text is only inside a longer number."""
 
     def told(self, why: str) -> tuple[str, dict[str, Any]]:
         """Why it is wrong, and what else a report has of it.
@@ -75,5 +75,5 @@ class Shown(NamedTuple):
         if repeats(self.claim or "", self.question or ""):
             why, remarks = f"{why}; the claim repeats the question", [REPEATS]
         if self.inside:
-            why, remarks = f"{why}; the gold text stands inside of a longer number", [*remarks, INSIDE]
+            why, remarks = f"{why}; the gold text is inside a longer number", [*remarks, INSIDE]
         return why, (own | {"remarks": remarks} if remarks else own)

@@ -37,9 +37,9 @@ def warnings(found: Found) -> list[dict[str, Any]]:
             Note("RW-W24", errored, f"{plural(errored, 'run')} with an error instead of an answer; their times count"),
             Note("RW-W65", counts["without_load"], f"{plural(counts['without_load'], 'run')} without load_rps"),
             _slack(own.measured),
-            Note("RW-W66", again, f"{plural(again, 'run stands', 'runs stand')} in the file again and did not count "
+            Note("RW-W66", again, f"{plural(again, 'run is', 'runs are')} in the file again and did not count "
                  "twice"),
-            Note("RW-W62", headers, f"the header stands in the table {plural(headers, 'more time')}"),
+            Note("RW-W62", headers, f"the header is in the table {plural(headers, 'more time')}"),
             _cached(own),
             *(_of_prices(own, own.prices) if own.prices is not None else ()),
             *lock_notes((case.own.gold.constraints for case in found.cases), locks_of(found.request)),
@@ -101,7 +101,7 @@ _TO_DO = {
         "look at the slowest runs: retries, cold caches, long answers, queues under load",
     ),
     ("cost.per_correct", "cost.total"): (
-        "too dear",
+        "too expensive",
         "fewer or shorter chunks in the context, a smaller model, or fewer tokens out",
     ),
 }

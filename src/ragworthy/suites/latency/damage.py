@@ -21,7 +21,7 @@ def damages() -> tuple[Damage, ...]:
         Damage("every run made an error", ("latency.errors",), _errored),
         Damage("some runs made slow", ("latency.tail",), _some_slow),
         Damage("every claim and citation made wrong", _OF_ANSWERS, wrong_run),
-        Damage("every run made dear", ("cost.per_correct", "cost.total"), _dear),
+        Damage("every run made expensive", ("cost.per_correct", "cost.total"), _dear),
         Damage("every question refused", ("answers.over_refusal",), refused_run),
     )
 

@@ -99,7 +99,7 @@ def waivers_at(waivers: tuple[g.Waiver, ...], gates: Sequence[g.Gate]) -> tuple[
 def baseline_at(baseline: g.Baseline | None, loads: Sequence[str]) -> g.Baseline | None:
     """The baseline under the loads that were measured now, or why it cannot be used: it does not have them.
 
-    What stands there without a load is of its highest one.
+    What is there without a load is of its highest one.
     """
     if baseline is None or baseline.unlike is not None:
         return baseline
@@ -122,7 +122,7 @@ def _loads_of(baseline: g.Baseline) -> list[str]:
 
 
 def _spread(values: Numbers, load: str) -> Numbers:
-    """A baseline with one load, as if it had several: its slices stand there a second time, with the load named."""
+    """A baseline with one load, as if it had several: its slices are there a second time, with the load named."""
     found = dict(values)
     for (group, name), value in values.items():
         spot = Spot.of(group)
@@ -132,7 +132,7 @@ def _spread(values: Numbers, load: str) -> Numbers:
 
 
 def _narrowed(values: Numbers, load: str) -> Numbers:
-    """A baseline with several loads, as if it had only this one: what is of this load stands there without it."""
+    """A baseline with several loads, as if it had only this one: what is of this load is there without it."""
     found: dict[tuple[str | None, str], Fraction] = {}
     for (group, name), value in values.items():
         spot = Spot.of(group)

@@ -287,7 +287,7 @@ def _badness(one: Sample) -> tuple[int, Fraction, str]:
 
 
 def fate_of(name: MetricName, one: Sample) -> Fate:
-    """Where a run stands in the ledger of a metric: every run has a time, not every one an answer that counts."""
+    """Where a run is in the ledger of a metric: every run has a time, not every one an answer that counts."""
     if name.metric.over != "question":
         return Fate.SCORED
     if one.facts is None:

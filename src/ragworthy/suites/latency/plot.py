@@ -17,7 +17,7 @@ _LETTER, _LINE = 6.2, 13.0
 _GATE_TEXT = 150.0
 """The width of the name of a gate."""
 _FAR = 4
-"""A gate so many times beyond the slowest point is told and not drawn, or the points would all stand at the edge."""
+"""A gate so many times beyond the slowest point is told and not drawn, or the points would all be at the edge."""
 _FEW = 20
 """Under so many milliseconds the axis has a decimal."""
 _LOOK = {
@@ -61,7 +61,7 @@ class Frame(NamedTuple):
         return x, y
 
     def back(self, x: float, y: float) -> tuple[float, float]:
-        """The numbers that stand at a place."""
+        """The numbers that are at a place."""
         slow = self.slow[0] + x / WIDTH * (self.slow[1] - self.slow[0])
         right = self.right[1] - y / HEIGHT * (self.right[1] - self.right[0])
         return round(slow, 6), round(right, 9)
@@ -352,7 +352,7 @@ def _steps(points: Sequence[dict[str, Any]], frame: Frame) -> list[Box]:
 
 
 def _key(points: Sequence[dict[str, Any]], top: float) -> list[dict[str, Any]]:
-    """What the letters stand for, beside the picture; nothing where the names themselves stand in it."""
+    """What the letters stand for, beside the picture; nothing where the names themselves are in it."""
     names = {one["name"]: one["full"] for one in points if one["name"] != one["full"]}
     lines = [f"{letter}  {full}" for letter, full in names.items()]
     lines = [*lines[:MOST_KEYS], *([f"… {len(lines) - MOST_KEYS} more"] if len(lines) > MOST_KEYS else [])]

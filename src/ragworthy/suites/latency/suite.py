@@ -125,7 +125,7 @@ class Latency(Suite):
         return names_of(request)
 
     def slice_fields(self, request: Request) -> tuple[str, ...]:
-        """The gold fields that runs are split by; load and length are no gold fields."""
+        """The gold fields that runs are split by; load and length are not a gold fields."""
         return tuple(field for field in fields_of(request) if field not in RESERVED)
 
     def own_slices(self, evidence: Evidence) -> tuple[str, ...]:
@@ -157,7 +157,7 @@ class Latency(Suite):
             values |= {(here, name): value for name, value in one.values.items()}
         groups = {name: runs for name, runs in split(own.at, cases).items() if name not in asked}
         if asked == {None} and set(groups) == {UNKNOWN_LENGTH}:
-            groups = {}  # of no question a length is known: that is no split
+            groups = {}  # of no question a length is known: that is not a split
         gated = {loads.Spot.of(gate.slice).questions for gate in request.gates}
         for one in own.judged if len(own.judged) > 1 else ():
             there = split(one, cases)

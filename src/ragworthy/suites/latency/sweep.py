@@ -42,7 +42,7 @@ class Cell(NamedTuple):
 
 
 class Question(NamedTuple):
-    """One gold question, as far as runs are held against it."""
+    """One gold question, as far as runs are compared with it."""
 
     qid: str
     gold: Gold
@@ -165,7 +165,7 @@ def sweep(job: Job, runs: Iterable[Timed]) -> Sweep:
 
 
 def _facts(job: Job, gold: Gold, timed: Timed, flags: int) -> f.Facts:
-    """What is known of an answer; held against the reference where its question has one."""
+    """What is known of an answer; compared with the reference where its question has one."""
     if not has_reference(gold):
         return f.unpack(flags, job.rules.ks)
     from ragworthy.metrics.facts.reference import compared_by

@@ -43,7 +43,7 @@ class Retrieval(NamedTuple):
         str | None,
         Key(
             '"wordllama", "ngram", "minilm" or "openai:MODEL@URL": the model of distances that are not recorded; '
-            "default: the lock's, else wordllama. 'gold freeze' calibrates it in the place of choosing one",
+            "default: the lock's, else wordllama. 'gold freeze' calibrates it instead of choosing one",
             flag="--delta-s-model",
             help="the model of distances (default: the lock's, else wordllama)",
             metavar="MODEL",
@@ -77,7 +77,7 @@ class Retrieval(NamedTuple):
     against_live: Annotated[
         bool,
         Key(
-            "whether the index in use is the only yardstick by default, in the place of the gates of the canary",
+            "whether the index in use is the only yardstick by default, instead of the gates of the canary",
             flag="--against-live",
             help="judge by the index in use alone, not by the gates of the canary",
             told=False,
@@ -92,7 +92,7 @@ class Retrieval(NamedTuple):
 
 
 TREC = ("qrels", "run")
-"""The files that stand in the place of gold and traces: ids and ranks, and nothing else."""
+"""The files that replace gold and traces: ids and ranks, and nothing else."""
 LIVE_RUN = "live_run"
 """The same for the index in use."""
 

@@ -22,7 +22,7 @@ from ragworthy.text import clip
 LOW_TYPE = Fraction(1, 10)
 """A type of block whose recall is this much below the whole is treated worse than the rest."""
 TYPED = ("code", "figure", "table")
-"""Types of blocks that are held against prose."""
+"""Types of blocks that are compared with prose."""
 SHARE = Fraction(1, 20)
 """A symptom that fewer of the questions show is not worth naming."""
 
@@ -61,7 +61,7 @@ _KNOWN = {
         "index or metric mismatch: check the model and its normalisation",
     ),
     "decoys": Symptom(
-        "hard negatives stand above the answer", "chunk alignment: anchor and decoy look alike to the index"
+        "hard negatives are above the answer", "chunk alignment: anchor and decoy look alike to the index"
     ),
 }
 
@@ -202,7 +202,7 @@ def _of_gold(arm: Arm, whole: bool) -> list[Note]:
 
 
 def _of_corpus(arms: Arms) -> list[Note]:
-    """Chunks that stand twice; ids beside evidence, where there is no corpus to hold one against the other."""
+    """Chunks that are twice; ids beside evidence, where there is no corpus to hold one against the other."""
     corpus = arms.sides.shadow.corpus
     if corpus is not None:
         return [again_note(corpus.again)]

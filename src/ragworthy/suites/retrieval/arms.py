@@ -33,21 +33,21 @@ LOST = "RW-G13"
 
 
 class Side(NamedTuple):
-    """What the traces of one arm are held against."""
+    """What the traces of one arm are compared with."""
 
     rules: Rules
     corpus: Corpus | None
     its_own: bool = True
-    """Whether it is the corpus that the traces come from; bytes of another text cannot be held against it."""
+    """Whether it is the corpus that the traces come from; bytes of another text cannot be compared with it."""
 
     @property
     def whole(self) -> bool:
-        """Whether what the corpus does not have is not in the index: it is no list of what a run retrieved."""
+        """Whether what the corpus does not have is not in the index: it is not a list of what a run retrieved."""
         return self.corpus is None or not only_retrieved(self.corpus.chunks)
 
 
 class Sides(NamedTuple):
-    """Both sides; where the index in use has no corpus of its own, that of the shadow stands in."""
+    """Both sides; where the index in use has no corpus of its own, that of the shadow is used."""
 
     shadow: Side
     live: Side
@@ -216,7 +216,7 @@ def _itself(name: str) -> str:
 
 
 def invalid(opened: Opened, arms: Arms) -> tuple[str, ...]:
-    """Why these files cannot carry a verdict, whatever the numbers say."""
+    """Why these files do not support a verdict, whatever the numbers say."""
     arm, side = arms.arm, arms.sides.shadow
     reasons = []
     if len(arm.hashes) > 1:
@@ -265,7 +265,7 @@ def _other_cuts(arms: Arms) -> list[str]:
 
 
 def read_elsewhere(arms: Arms) -> list[str]:
-    """Why the live results cannot be held against what answers a question: that was looked up in the other index only,
+    """Why the live results cannot be compared with what answers a question: that was looked up in the other index only,
     and the same id may name another text there.
     """
     live, side = arms.live, arms.sides.shadow
@@ -281,7 +281,7 @@ def read_elsewhere(arms: Arms) -> list[str]:
 
 
 def why_moot(arms: Arms) -> str | None:
-    """Why no gate can be held against these numbers, though there are some; None where gates can."""
+    """Why no gate can be compared with these numbers, though there are some; None where gates can."""
     if _other_cuts(arms):
         return "the gold ids are of one chunking, and the other index has another"
     names = {name for one in arms.arm.asked for name in one.wanted.names}
@@ -291,7 +291,7 @@ def why_moot(arms: Arms) -> str | None:
 def unknown_blocks(arm: Arm, corpus: Corpus | None) -> tuple[list[str], int]:
     """Gold ids that lead to no block of the corpus, or to none at all, and how many gold ids there are.
 
-    Evidence and sources are no ids: what they bind to, `unbound` says.
+    Evidence and sources are not ids: what they bind to, `unbound` says.
     """
     pairs = [
         (name, one.wanted.blocks[number])

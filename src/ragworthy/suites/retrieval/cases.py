@@ -11,7 +11,7 @@ from ragworthy.suites.evidence import Case, Fate, Offender, share_of
 from ragworthy.suites.slices import Slice
 
 DEPTH = 5
-"""How deep a relevant block may stand before its question is an offender, unless another k was asked for."""
+"""How deep a relevant block may be before its question is an offender, unless another k was asked for."""
 MOST_IDS = 10
 
 

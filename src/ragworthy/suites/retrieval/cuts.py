@@ -1,4 +1,4 @@
-"""Gold ids of one chunking, held against another: where a block was cut up, any part of it counts as the block."""
+"""Gold ids of one chunking, compared with another: where a block was cut up, any part of it counts as the block."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -35,7 +35,7 @@ def cannot_compare(found: tuple[list[str], int], own: str, other: str) -> list[s
 
 
 def moot(judged: Sequence[g.Judged], reason: str) -> list[g.Judged]:
-    """The gates of evidence that cannot be held against the gold set: none of them was measured."""
+    """The gates of evidence that cannot be checked against the gold set: none of them was measured."""
     rules = {gate.metric for gate in ALWAYS}
     return [
         one

@@ -26,7 +26,7 @@ UNASKED = f'{RAW} (\'ragworthy gold freeze --corpus INDEX\'), unless delta_s = "
 """Why a limit on such distances is not judged."""
 WITHIN, FIRST_WITHIN = "retrieval.delta_s_within", "retrieval.delta_s_top1_within"
 UNSTABLE, FAR = "retrieval.delta_s_unstable", "retrieval.delta_s_far"
-"""The metrics that have a threshold inside of them: of what is cited first, and of what is returned first."""
+"""The metrics that have a threshold inside them: of what is cited first, and of what is returned first."""
 GATED = {
     "retrieval.delta_s_median": "median",
     "retrieval.delta_s_p90": "p90",

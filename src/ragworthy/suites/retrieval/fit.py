@@ -24,7 +24,7 @@ class Fit(NamedTuple):
     """Wordings that the gold set does not have, of questions that were asked in known ones too."""
     unseen: Unseen | None
     twice: list[str]
-    """Questions with wordings that stand there twice, under several numbers."""
+    """Questions with wordings that are there twice, under several numbers."""
     beyond: list[str]
     """Questions with runs that say only the number of a wording, and one that the gold set does not have."""
 
@@ -103,7 +103,7 @@ def _unseen(arm: Arm) -> Unseen | None:
 
 
 def asked_twice(wanted: Wanted, runs: Mapping[RunKey, Reading]) -> frozenset[int]:
-    """Wordings that are an earlier one again, but for blanks: by the query that was recorded, else by the gold set.
+    """Wordings that are an earlier one again, but for spaces: by the query that was recorded, else by the gold set.
 
     A number that the gold set has no wording for, without a query, says nothing of how it was asked. Where a gold
     question has two wordings and says one of them again, they count as they are: 'gold lint' names them.

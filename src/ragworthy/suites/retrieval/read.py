@@ -48,7 +48,7 @@ class Job(NamedTuple):
     known: Container[str] | None = None
     """Every id of the corpus, where there is one."""
     index_hash: str | None = None
-    """The index that the corpus is; traces of another are not held against its bytes."""
+    """The index that the corpus is; traces of another are not compared with its bytes."""
     limits: Mapping[str, int] | None = None
     """How many bytes each document of the corpus has."""
     canonical: Callable[[str], bytes | None] | None = None

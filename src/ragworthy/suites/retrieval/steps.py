@@ -1,4 +1,4 @@
-"""What to do next, from causes: what stands in the way, the stages to blame, and what distances and wordings show."""
+"""What to do next, from causes: what is in the way, the stages to blame, and what distances and wordings show."""
 
 from collections import Counter
 

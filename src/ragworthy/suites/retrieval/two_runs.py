@@ -1,4 +1,4 @@
-"""Two TREC runs over the same judgements: the one that wants to be used against the one in use, query by query."""
+"""Two TREC runs over the same judgements: the candidate against the one in use, query by query."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple

@@ -84,7 +84,7 @@ def in_bytes(trace: RetrievalTrace, convert: Convert) -> Counted:
 
 
 def byte_range(text: bytes, span: tuple[int, int]) -> tuple[int, int] | None:
-    """Where characters stand in UTF-8; None where the text is shorter.
+    """Where characters are in UTF-8; None where the text is shorter.
 
     >>> byte_range("Käse und Öl".encode(), (4, 7)), byte_range(b"ab", (1, 9))
     ((5, 8), None)

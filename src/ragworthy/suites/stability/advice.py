@@ -104,7 +104,7 @@ def steps(found: Found) -> list[tuple[str, str]]:
 def _moved(question: st.Question) -> Seen | None:
     """What the runs of a question that fails have in common; None where they are all alike and the answer is wrong.
 
-    Constraints that every run loses are no wrong answer, and neither are stray citations: what was said may be right.
+    Constraints that every run loses are not wrong answers, and neither are stray citations: what was said may be right.
     """
     seen = fault(question).seen
     return seen if st.iaa(question) != 1 or seen in _NO_WRONG_CLAIM else None

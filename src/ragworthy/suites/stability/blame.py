@@ -10,7 +10,7 @@ from ragworthy.metrics.stability import Question, Said, judged
 from ragworthy.names import HARMLESS, Cause, Label, Stage
 
 _EVERY_RUN = "scu_consistency"
-"""What is no limit of its own: it holds of every run, or it does not."""
+"""What is not a limit of its own: it holds of every run, or it does not."""
 
 
 class Seen(StrEnum):

@@ -89,7 +89,7 @@ def read_runs(request: Request, source: Source, parts: Sequence[Read]) -> list[R
 
 
 class Known(NamedTuple):
-    """What runs are held against."""
+    """What runs are compared with."""
 
     rules: f.Rules
     bound: Bindings | None = None

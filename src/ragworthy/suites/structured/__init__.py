@@ -77,7 +77,7 @@ DECLARED = Declared(
         ),
         Input(
             "prompt",
-            "path of the prompt that the outputs must have been made with; its hash is held against theirs",
+            "path of the prompt that the outputs must have been made with; its hash is compared with theirs",
             "the prompt file: the outputs must have been made with it",
             form="file",
         ),

@@ -89,7 +89,7 @@ _TO_DO = {
         "turn on the model's JSON mode, or constrain its output by a schema",
     ),
     Failure.CODE_FENCE: (
-        "answers stand in a code fence",
+        "answers are in a code fence",
         "ask for the bare object; --repair shows what it would score",
     ),
     Failure.EXTRA_TEXT: (
@@ -130,7 +130,7 @@ def _how_to_say(lacking: list[str]) -> str:
 
 
 def _of_width(found: Found) -> list[tuple[str, str]]:
-    """What full-width signs cost."""
+    """What full-width characters cost."""
     lost = cost(found)
     if not lost.points:
         return []
@@ -139,8 +139,10 @@ def _of_width(found: Found) -> list[tuple[str, str]]:
     many = f"{plural(len(lost.qids), 'answer')}{of}"
     costs = f"{points} points in {many} are lost to nothing else, e.g. {visible(lost.qids[0])}"
     if found.own.definition.sha256 == bundled().sha256:
-        return [("full-width signs", f"{costs}: ragworthy explain definition > mine.toml, then --definition mine.toml")]
-    return [("full-width signs", f'{costs}: write version = 2 or form = "nfkc" into the definition')]
+        return [
+            ("full-width characters", f"{costs}: ragworthy explain definition > mine.toml, then --definition mine.toml")
+        ]
+    return [("full-width characters", f'{costs}: write version = 2 or form = "nfkc" into the definition')]
 
 
 def _reasons(found: Found) -> list[tuple[str, str]]:

@@ -316,7 +316,7 @@ def _raw(raw: str) -> list[str]:
 
 
 def _compared(details: list[Detail], colour: bool) -> list[str]:
-    """The lines of one field; notes stand in a column beside texts of one line, and below longer ones."""
+    """The lines of one field; notes are in a column beside texts of one line, and below longer ones."""
     blocks = [_block(one) for one in details[:MOST]]
     short = [width_of(block[-1]) for block in blocks if len(block) < 3]
     column = min(max(short, default=0), 60)

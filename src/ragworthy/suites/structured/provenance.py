@@ -38,7 +38,7 @@ class Made(NamedTuple):
 
     values: dict[str, str]
     prompt: Mapping[str, str] = MappingProxyType({})
-    """The hash and the version of the prompt file: that is the prompt, whatever anybody says."""
+    """The hash and the version of the prompt file: that is the prompt, whatever anyone says."""
 
     @property
     def known(self) -> dict[str, str]:

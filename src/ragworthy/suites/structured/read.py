@@ -171,7 +171,7 @@ def cases_of(marked: Marked, definition: Definition, left_out: frozenset[str]) -
 
 
 def counts_of(marked: Marked, *, of_subset: bool) -> dict[str, int]:
-    """Questions first, then outputs; for a subset, those of the other questions are no strays."""
+    """Questions first, then outputs; for a subset, those of the other questions are not strays."""
     items: Sequence[Scored] = marked.items
     reasons = Counter(item.reason for item in items)
     return {

@@ -72,7 +72,7 @@ def first_step(request: Request, whole: Source) -> Request:
 
 
 def check_subset(path: Path, whole: Source) -> frozenset[str]:
-    """The ids of a subset; its questions must stand in the whole set as they stand in it."""
+    """The ids of a subset; its questions must be in the whole set as they are in it."""
     source = open_questions("gold", path)
     if is_drawn(source):
         return _check_drawn(path, whole)

@@ -25,7 +25,7 @@ SAME = 'equal under NFKC: form = "nfkc"'
 
 
 class Cost(NamedTuple):
-    """What full-width signs cost."""
+    """What full-width characters cost."""
 
     points: Fraction
     qids: list[str]

@@ -67,7 +67,7 @@ def _ends(line: trending.Line) -> tuple[str, str]:
 
 
 def _figure(line: trending.Line, found: trending.Trend, *, wide: bool) -> "tuple[str, Markup, Markup | None]":
-    """A metric over the runs: its title, a picture that a telephone has room for, and a wide one."""
+    """A metric over the runs: its title, a picture that a phone has room for, and a wide one."""
     from ragworthy.report.html.charts import lines
     from ragworthy.report.html.charts.scale import ANY, RATE
 

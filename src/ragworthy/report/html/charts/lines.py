@@ -38,7 +38,7 @@ class Lines(NamedTuple):
 
     title: str
     places: Sequence[str]
-    """What stands below each value: runs, or depths."""
+    """What is below each value: runs, or depths."""
     lines: Sequence[Line]
     threshold: float | None = None
     """A gate on it, drawn as a line of its own."""
@@ -48,7 +48,7 @@ class Lines(NamedTuple):
 
 
 class _End(NamedTuple):
-    """What stands at the end of a line."""
+    """What is at the end of a line."""
 
     nth: int
     value: float

@@ -1,4 +1,4 @@
-"""Where a value stands on an axis, and round numbers along it."""
+"""Where a value is on an axis, and round numbers along it."""
 
 import math
 from collections.abc import Iterable
@@ -26,7 +26,7 @@ class Scale(NamedTuple):
     ticks: tuple[Tick, ...]
 
     def at(self, value: float) -> float:
-        """The pixel of a value; what is beyond an end stands at that end.
+        """The pixel of a value; what is beyond an end is at that end.
 
         >>> Scale(0, 10, 100, 200, ()).at(2.5), Scale(0, 10, 200, 100, ()).at(12)
         (125.0, 100.0)

@@ -29,7 +29,7 @@ class Stacked(NamedTuple):
 
 
 def picture(chart: Stacked, width: float = WIDTH) -> Markup:
-    """Bars of the same length, so that shares can be held against each other; the counts stand in them."""
+    """Bars of the same length, so that shares can be compared with each other; the counts are in them."""
     single = len(chart.wholes) == 1
     totals = [sum(whole.counts[nth] for whole in chart.wholes) for nth in range(len(chart.parts))]
     entries = [

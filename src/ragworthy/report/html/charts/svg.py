@@ -10,7 +10,7 @@ from ragworthy.report.html.env import steerless
 from ragworthy.text import clip
 
 WIDTH = 360
-"""Pixels of a chart unless it is told otherwise: what a telephone shows without making the letters smaller."""
+"""Pixels of a chart unless it is told otherwise: what a phone shows without making the letters smaller."""
 SIZE = 11.0
 """Pixels of a letter."""
 LINE = 14.0
@@ -155,7 +155,7 @@ def _em(sign: str) -> float:
 
 
 def fitted(text: str, room: float) -> str:
-    """The text, cut with an ellipsis where it is wider than so many pixels; a letter keeps the marks that stand on it.
+    """The text, cut with an ellipsis where it is wider than so many pixels; a letter keeps the marks that are on it.
 
     >>> fitted("recall", 100), fitted("retrieval.recall@5", 60)
     ('recall', 'retriev…')

@@ -108,13 +108,13 @@ def _answer(pipe: Any, wanted: str, progress: Callable[[int], None] | None) -> A
 
 
 def _rise(spans: list[tuple[str, str] | None]) -> bool:
-    """Whether the ids rise strictly from part to part, so that none can stand in two."""
+    """Whether the ids rise strictly from part to part, so that none can be in two."""
     known = [span for span in spans if span is not None]
     return len(known) == len(spans) and all(one[1] < other[0] for one, other in pairwise(known))
 
 
 def _in_two(hashes: list[Ints]) -> bool:
-    """Whether an id may stand in more than one part (equal hashes; one process then looks closely)."""
+    """Whether an id may be in more than one part (equal hashes; one process then looks closely)."""
     seen = set(hashes[0])
     for more in hashes[1:]:
         if not seen.isdisjoint(more):

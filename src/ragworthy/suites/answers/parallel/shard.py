@@ -316,7 +316,7 @@ class Shard:
         return mine
 
     def hashes(self) -> Ints:
-        """The hashes of all ids, to see whether one stands in another part too."""
+        """The hashes of all ids, to see whether one is in another part too."""
         return array("q", map(hash, self.qids))
 
     def place_of(self, row: int) -> tuple[int, int]:
