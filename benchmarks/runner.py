@@ -4,6 +4,7 @@ import json
 import math
 import os
 import platform
+import resource
 import subprocess
 import sys
 import tempfile
@@ -17,6 +18,8 @@ ROOT = Path(__file__).resolve().parents[1]
 SHARED = ROOT.parent / "shared"
 OURS = (sys.executable, "-m", "ragworthy")
 SIDES = str(Path(__file__).with_name("sides.py"))
+UNLIKE = "another distance"
+"""Beside a side that does not do the same work: it is in the table, and not in the chart."""
 ENDED = (0, 1, 3, 4)
 """Exit codes of a run that did its work: a verdict is no failure of a benchmark."""
 QUIET = {"RAGAS_DO_NOT_TRACK": "true", "DEEPEVAL_TELEMETRY_OPT_OUT": "1", "TOKENIZERS_PARALLELISM": "false"}
@@ -134,6 +137,11 @@ def exponent(small: tuple[int, float], large: tuple[int, float]) -> float:
     return round(math.log(large[1] / small[1]) / math.log(large[0] / small[0]), 2)
 
 
+def alone(ran: Ran, agrees: str) -> str:
+    """What agrees, and how long the work took without imports, where the whole process is compared."""
+    return f"{agrees}; its metrics alone: {ran.told['seconds']:.2f} s"
+
+
 def furthest(one: Mapping[str, float], other: Mapping[str, float]) -> str:
     """The largest difference of two sets of numbers, as a table shows it; a name that one lacks is a difference.
 
@@ -218,11 +226,17 @@ def _cells(line: Line, times: tuple[float, float] | None) -> str:
         f"{line.rate:,.0f}",
         clock,
         processor,
-        f"{line.ran.peak_mb:,.0f}",
+        _peak(line.ran.peak_mb),
         growth,
         line.agrees,
     )
     return f"| {' | '.join(cells)} |"
+
+
+def _peak(megabytes: float) -> str:
+    """Linux counts the memory of whoever starts a process as a peak of that: below it, only a bound is known."""
+    mine = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
+    return f"{megabytes:,.0f}" if megabytes > 1.02 * mine else f"≤ {megabytes:,.0f}"
 
 
 def ratios(line: Line, lines: Sequence[Line]) -> tuple[float, float] | None:
@@ -276,7 +290,9 @@ def speed_chart(subjects: Sequence[Subject], *, quiet: bool) -> str:
         (f"{subject.name}: {line.side}", times[not quiet], f"{times[not quiet]:.1f} ×")
         for subject in subjects
         for line in subject.lines
-        if (times := ratios(line, subject.lines)) is not None and not line.side.startswith("floor")
+        if (times := ratios(line, subject.lines)) is not None
+        and not line.side.startswith("floor")
+        and line.agrees != UNLIKE
     ]
     how = "by the clock" if quiet else "time of the processor, busy machine"
     return bars(f"Time that others need, ragworthy = 1 ({how}, logarithmic)", rows, logarithmic=True)

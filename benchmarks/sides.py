@@ -77,8 +77,23 @@ def deepeval(path: str) -> dict[str, Any]:
     return {**seconds._asdict(), "numbers": {"ExactMatch": found}}
 
 
+TREC = {
+    "P_1": "precision@1",
+    "P_5": "precision@5",
+    "P_10": "precision@10",
+    "recall_1": "recall@1",
+    "recall_5": "recall@5",
+    "recall_10": "recall@10",
+    "ndcg_cut_5": "ndcg@5",
+    "ndcg_cut_10": "ndcg@10",
+    "recip_rank": "mrr",
+    "success_5": "hit@5",
+}
+"""What trec_eval calls ten metrics of ours."""
+
+
 def pytrec_eval(qrels: str, run: str) -> dict[str, Any]:
-    """Three metrics of trec_eval by pytrec_eval, with the reading of the files, which it leaves to its user."""
+    """The ten metrics by pytrec_eval, with the reading of the files; a judged query without results counts as 0."""
     import pytrec_eval as library
 
     def work() -> dict[str, float]:
@@ -86,9 +101,9 @@ def pytrec_eval(qrels: str, run: str) -> dict[str, Any]:
             judged = library.parse_qrel(file)
         with open(run, encoding="utf-8") as file:  # noqa: PTH123
             results = library.parse_run(file)
-        measures = {"recall_5": "recall@5", "map_cut_10": "map@10", "ndcg_cut_10": "ndcg@10"}
-        values = library.RelevanceEvaluator(judged, {"recall.5", "map_cut.10", "ndcg_cut.10"}).evaluate(results)
-        return {name: sum(one[key] for one in values.values()) / len(judged) for key, name in measures.items()}
+        asked = {"P.1,5,10", "recall.1,5,10", "ndcg_cut.5,10", "recip_rank", "success.5"}
+        values = library.RelevanceEvaluator(judged, asked).evaluate(results)
+        return {name: sum(one[key] for one in values.values()) / len(judged) for key, name in TREC.items()}
 
     seconds, found = timed(work)
     return {**seconds._asdict(), "numbers": found}
@@ -142,6 +157,7 @@ def ours_bm25(corpus: str, queries: str) -> dict[str, Any]:
 
     texts, asked = _texts(corpus, queries)
     chunks = [Chunk(chunk_id=f"c{nth}", text=text) for nth, text in enumerate(texts)]
+    lexical.build(chunks[:2])  # imports what it needs where it needs it
     building, index = timed(lambda: lexical.build(chunks))
     place = places(chunks)
     searching, found = timed(lambda: [index.search(one, DEPTH, place) for one in asked])

@@ -1,26 +1,27 @@
 """Scored answers: the sources' scorer, and the metrics of ragas and DeepEval that ask no model."""
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
 import answers as generating
-from runner import OURS, Bench, Line, Ran, Subject, exponent, progress, run, side
+from runner import OURS, Bench, Line, Ran, Subject, alone, exponent, progress, run, side
 
-QUESTIONS, FEW = 200_000, 2_000
+QUESTIONS, FEW = 200_000, 20_000
 ABOUT = (
-    "Generated gold sets with the traces of a run, files in and a report out, whole processes; ours on every core. "
-    "ragas and DeepEval get the same answers as rows of their own kind, and their time is that of the metrics alone, "
-    "without imports. They score one or two metrics of a row, ours all of the suite with gates and intervals."
+    "Generated gold sets with the traces of a run: files in, numbers out, whole processes; ours on every core. "
+    "ragas and DeepEval get the same answers as rows of their own kind. They score one or two metrics of a row, ours "
+    "the whole suite with gates and intervals."
 )
 
 
 def rows_of(pair: generating.Pair, folder: Path) -> Path:
     """The same questions as ragas and DeepEval take them."""
     target = folder / "rows.jsonl"
-    with pair.gold.open(encoding="utf-8") as golds, pair.traces.open(encoding="utf-8") as traces:
-        lines = [_row(json.loads(gold), json.loads(trace)) for gold, trace in zip(golds, traces, strict=True)]
-    target.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    with pair.gold.open("rb") as golds, pair.traces.open("rb") as traces, target.open("w") as rows:
+        for gold, trace in zip(golds, traces, strict=True):
+            rows.write(json.dumps(_row(json.loads(gold), json.loads(trace))) + "\n")
     return target
 
 
@@ -52,10 +53,10 @@ def measured(bench: Bench) -> Subject:
     if scorer is None:
         skipped.append("the sources' scorer, which is in ../shared")
     else:
-        theirs = run(["python3", scorer, *pair.arguments])
+        theirs = run([sys.executable, scorer, *pair.arguments])
         same = generating.rounded(whole.output) == generating.printed(theirs.output)
         lines.append(Line("sources' scorer", many, theirs, None, "same" if same else "NOT THE SAME"))
-    lines.append(Line("ragworthy, few questions", few, least))
+    lines.append(Line("ragworthy, fewer questions", few, least))
     if bench.peers is None:
         skipped.append("ragas and DeepEval: make peers")
     else:
@@ -65,7 +66,7 @@ def measured(bench: Bench) -> Subject:
         both = found.told["numbers"]["ExactMatch"] == exact.told["numbers"]["ExactMatch"]
         agree = "exact match: both the same" if both else "exact match: NOT THE SAME"
         lines += [
-            Line("ragas, two string metrics", few, found, None, agree, found.told),
-            Line("DeepEval, exact match", few, exact, None, agree, exact.told),
+            Line("ragas, two string metrics", few, found, None, alone(found, agree)),
+            Line("DeepEval, exact match", few, exact, None, alone(exact, agree)),
         ]
     return Subject("Answers", ABOUT, "questions", tuple(lines), skipped=tuple(skipped))

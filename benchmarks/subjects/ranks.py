@@ -5,16 +5,16 @@ import sys
 from pathlib import Path
 
 import retrieval as generating
-from runner import OURS, ROOT, Bench, Line, Ran, Subject, exponent, furthest, progress, run, side
+from runner import OURS, ROOT, Bench, Line, Ran, Subject, alone, exponent, furthest, progress, run, side
 
-QUERIES, TRACES, FEW = 20_000, 5_000, 1_000
+QUERIES, TRACES = 20_000, 5_000
 TREC = (
-    "Generated judgements and a run of 20 results a query. Files in, ten metrics out (pytrec_eval: three), the time "
+    "Generated judgements and a run of 20 results a query. Files in, ten metrics out, the time "
     "without imports. ranx compiles itself at its first call, which is left out."
 )
 JSONL = (
-    "The same queries as a gold set and traces, 20 results each. Ours is the whole process with the report; ragas: the "
-    "recall and precision of ids alone, without imports."
+    "Questions as a gold set and traces, 20 results each: files in, numbers out, whole processes. ragas: recall and "
+    "precision of ids."
 )
 _SCRIPT = ROOT / "benchmarks/retrieval.py"
 
@@ -38,13 +38,11 @@ def trec(bench: Bench) -> Subject:
         theirs = _side(bench.peers, "ir_measures", pair)
         compiled = _side(bench.peers, "ranx", pair, "--warm", "1")
         plain = side(bench.peers, "pytrec_eval", *pair)
-        three = plain.told["numbers"]
         lines += [
             Line("ir_measures", count, theirs, None, furthest(theirs.told["means"], mine), theirs.told),
-            Line("pytrec_eval", count, plain, None,
-                 furthest(three, {name: mine[name] for name in three if name in mine}), plain.told),
+            Line("pytrec_eval", count, plain, None, furthest(plain.told["numbers"], mine), plain.told),
             Line("ranx", count, compiled, None, furthest(compiled.told["means"], mine), compiled.told),
-        ]  # fmt: skip
+        ]
     return Subject("Retrieval from TREC files", TREC, "queries", tuple(lines), skipped=tuple(skipped))
 
 
@@ -65,23 +63,21 @@ def records(folder: Path, count: int) -> tuple[Path, Path, Path]:
 def jsonl(bench: Bench) -> Subject:
     """The table of JSONL files."""
     progress("retrieval, JSONL")
-    many, few = bench.count(TRACES), bench.count(FEW)
+    many = bench.count(TRACES)
 
     def ours(count: int) -> Ran:
         gold, traces, _ = records(bench.folder, count)
         words = ("score", "retrieval", "--gold", gold, "--trace", traces, "--k", "5,20", "--format", "json")
         return run([*OURS, *words], bench.times)
 
-    whole, part, least = ours(many), ours(many // 5), ours(few)
+    whole, part = ours(many), ours(many // 5)
     growth = exponent((many // 5, part.processor), (many, whole.processor))
     lines, skipped = [Line("ragworthy", many, whole, growth)], []
-    if few != many:
-        lines.append(Line("ragworthy, few queries", few, least))
     if bench.peers is None:
         skipped.append("ragas: make peers")
     else:
-        found = side(bench.peers, "ragas", "ids", bench.folder / f"ids-rows-{few}.jsonl")
-        value = json.loads(least.output)["suites"]["retrieval"]["metrics"]["retrieval.recall@20"]["value"]
+        found = side(bench.peers, "ragas", "ids", bench.folder / f"ids-rows-{many}.jsonl")
+        value = json.loads(whole.output)["suites"]["retrieval"]["metrics"]["retrieval.recall@20"]["value"]
         same = furthest({"recall": found.told["numbers"]["IDBasedContextRecall"]}, {"recall": value})
-        lines.append(Line("ragas, recall and precision of ids", few, found, None, same, found.told))
+        lines.append(Line("ragas, recall and precision of ids", many, found, None, alone(found, same)))
     return Subject("Retrieval from JSONL", JSONL, "queries", tuple(lines), skipped=tuple(skipped))

@@ -27,7 +27,7 @@ def cold(bench: Bench) -> Subject:
     if scorer is None:
         skipped.append("the sources' scorer, which is in ../shared")
     else:
-        ran = run(["python3", scorer, *pair.arguments], times)
+        ran = run([sys.executable, scorer, *pair.arguments], times)
         lines.append(Line("sources' scorer", 3, ran))
     return Subject("Cold start", COLD, "questions", tuple(lines), skipped=tuple(skipped))
 
