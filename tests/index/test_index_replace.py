@@ -324,3 +324,21 @@ def test_a_folder_that_may_not_be_changed_is_left_as_it_is(home: Path) -> None:
     assert done.code == 2 and "[RW-F14]" in done.err
     assert tree(home / "idx") == before
     assert names(home) == {"docs", "idx"}
+
+
+def test_an_old_folder_goes_with_all_its_files_and_what_links_lead_to_stays(tmp_path: Path) -> None:
+    beside = tmp_path / "beside"
+    beside.mkdir()
+    (beside / "kept.txt").write_text("kept")
+    target = tmp_path / "idx"
+    (target / "deep" / "er").mkdir(parents=True)
+    for nth in range(40):
+        (target / "deep" / f"{nth}.txt").write_text(OLD)
+        (target / "deep" / "er" / f"{nth}.txt").write_text(OLD)
+    (target / "deep" / "folder").symlink_to(beside, target_is_directory=True)
+    (target / "file").symlink_to(beside / "kept.txt")
+    with swap.replacing(target) as folder:
+        (folder / "a.txt").write_text(NEW)
+    assert tree(target) == {"a.txt": NEW.encode()}
+    assert tree(beside) == {"kept.txt": b"kept"}
+    assert names(tmp_path) == {"idx", "beside"}

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from functools import cache
 from typing import TYPE_CHECKING
 
 from ragworthy.corpus import markup
@@ -10,6 +11,7 @@ from ragworthy.corpus.normalise import characters, indented, prose
 from ragworthy.corpus.outline import clean_title
 
 if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
     from markdown_it.token import Token
 
 _KEY = re.compile(r"[A-Za-z_][\w.-]*\s*:(?:\s|$)")
@@ -42,12 +44,18 @@ def front_matter(lines: list[str]) -> tuple[int, str]:
 
 def _tokens(text: str) -> "list[Token]":
     """The block tokens; inline markup is left alone, and link definitions stay paragraphs."""
+    return _parser().parse(text)
+
+
+@cache
+def _parser() -> "MarkdownIt":
+    """The parser, made once: making it takes longer than parsing a page."""
     from markdown_it import MarkdownIt
 
     parser = MarkdownIt("commonmark").enable("table")
     parser.core.ruler.disable(["inline", "text_join"])
     parser.block.ruler.disable("reference")
-    return parser.parse(text)
+    return parser
 
 
 def read(source: str) -> Parsed:

@@ -14,9 +14,11 @@ so that a folder of somebody else is safe whatever it is called.
 import os
 import re
 import shutil
+import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from secrets import token_hex
 
@@ -119,11 +121,29 @@ def _tidy(work: Path, target: Path) -> None:
         (work / "old").rename(target)
     if _marked(work, target):
         for name in ("new", "old"):
-            shutil.rmtree(work / name, ignore_errors=True)
+            _remove(work / name)
     with suppress(OSError):  # what somebody else has put into it stays, and the folder with it
         if {path.name for path in work.iterdir()} <= {"mark"}:
             (work / "mark").unlink(missing_ok=True)
         work.rmdir()
+
+
+def _remove(folder: Path) -> None:
+    """Remove a folder with all that is in it.
+
+    A disk that discards freed blocks makes each unlink wait for milliseconds, and waits for many of them at once: one
+    by one, the 11,000 files of an old index took longer than building the new one.
+    """
+    if sys.platform != "win32":  # which has no way to name a file by its folder's handle, safe from links put there
+        with suppress(FileNotFoundError), ThreadPoolExecutor(_AT_ONCE) as pool:
+            for _, _, files, handle in os.fwalk(folder):
+                list(pool.map(partial(_unlink, handle), files))
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _unlink(handle: int, name: str) -> None:
+    with suppress(OSError):  # what cannot be removed is left, as `rmtree` leaves it
+        os.unlink(name, dir_fd=handle)
 
 
 @contextmanager
