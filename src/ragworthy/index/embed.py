@@ -12,6 +12,7 @@ from ragworthy.index.ranking import DECIMALS, Doubles, Floats, rounded
 from ragworthy.names import DEFAULT_MODEL
 from ragworthy.wire.address import shown
 
+_AT_ONCE = 512
 _ENDPOINT = re.compile(r"openai:(?P<model>.+?)@(?P<url>https?://.+)")
 
 
@@ -81,7 +82,12 @@ def text_distances(embedder: Embedder, left: Sequence[str], right: Sequence[str]
         raise ValueError(f"expected as many texts on both sides, got {len(left)} and {len(right)}")
     rows = {text: row for row, text in enumerate(dict.fromkeys([*left, *right]))}
     vectors = embedder.embed(list(rows))
-    return distance(vectors[[rows[text] for text in left]], vectors[[rows[text] for text in right]])
+    ones, others = ([rows[text] for text in side] for side in (left, right))
+    found = np.empty(len(left))
+    for start in range(0, len(left), _AT_ONCE):  # some at a time: all of them as doubles would leave the caches
+        part = slice(start, start + _AT_ONCE)
+        found[part] = distance(vectors[ones[part]], vectors[others[part]])
+    return found
 
 
 def delta_s(x: Iterable[float], y: Iterable[float]) -> tuple[float, float]:

@@ -20,6 +20,7 @@ import numpy as np
 
 from ragworthy.errors import data_error, missing_extra
 from ragworthy.index.ranking import Floats, unit_rows
+from ragworthy.index.units import Tokens
 
 WORDLLAMA_WEIGHTS = "64b47a2dc493cb8e85944076601189739852d7b64e0e1eedcb1937a251cd9fd5"
 WORDLLAMA_TOKENIZER = "93248f2a9ec36c7b35f700a033d5f36228aae48db61aee31007fa49062cdeb68"
@@ -44,19 +45,21 @@ class Wordllama:
         weights = checked(home / "weights" / "l2_supercat_256.safetensors", WORDLLAMA_WEIGHTS)
         self._table: Floats = tensors.load(weights)["embedding.weight"].astype(np.float32)
         tokenizer = checked(home / "tokenizers" / "l2_supercat_tokenizer_config.json", WORDLLAMA_TOKENIZER)
-        self._tokenizer = tokenizers.Tokenizer.from_str(tokenizer.decode())
-        self._tokenizer.no_padding()
-        self._tokenizer.no_truncation()
+        whole = tokenizers.Tokenizer.from_str(tokenizer.decode())
+        whole.no_padding()
+        whole.no_truncation()
+        self._tokens = Tokens(whole)
 
     def embed(self, texts: Sequence[str]) -> Floats:
         """One unit row for each text; zeros for a blank text."""
         rows: Floats = np.zeros((len(texts), self.dimension), dtype=np.float32)
         for start in range(0, len(texts), BATCH):
             part = [text if text.strip() else "" for text in texts[start : start + BATCH]]
-            for row, encoded in enumerate(self._tokenizer.encode_batch_fast(part, add_special_tokens=False), start):
-                if encoded.ids:
-                    self._table.take(encoded.ids, axis=0).sum(axis=0, out=rows[row])
-        return unit_rows(rows)
+            for row, tokens in enumerate(self._tokens.of(part), start):
+                if len(tokens):
+                    self._table.take(tokens, axis=0).sum(axis=0, out=rows[row])
+            rows[start : start + BATCH] = unit_rows(rows[start : start + BATCH])  # while they are near
+        return rows
 
 
 class Minilm:
