@@ -33,6 +33,7 @@ from ragworthy.suites import SUITES
 from ragworthy.suites.comparing import Differences, baseline_of, differences_of, untested, with_good, with_passed
 from ragworthy.suites.describe import describe
 from ragworthy.suites.evidence import Bound, Evidence, Found
+from ragworthy.suites.fork import without_gc
 from ragworthy.suites.made import Beside, provenance, said_by
 from ragworthy.suites.opened import Opened
 from ragworthy.suites.protocol import Suite
@@ -95,6 +96,7 @@ def score(request: Request, progress: Progress | None = None) -> Run:
     return score_all([request], progress)
 
 
+@without_gc()
 def score_all(requests: Sequence[Request], progress: Progress | None = None) -> Run:
     """Score every suite, test all differences together, and come to one verdict."""
     for request in requests:

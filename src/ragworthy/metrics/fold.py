@@ -154,10 +154,12 @@ def mean(words: Sequence[Any]) -> "Word":
     if isinstance(words[0], float):
         return math.fsum(words) / len(words)
     first = words[0]
-    if all(word == first for word in words):
+    if all([word is first or word == first for word in words]):
         same: Word = first
         return same
-    return sum(map(Fraction, words), Fraction(0)) / len(words)
+    # Whole numbers over one denominator: one fraction is made instead of one for each word.
+    below = math.lcm(*[word.denominator for word in words])
+    return Fraction(sum([word.numerator * (below // word.denominator) for word in words]), below * len(words))
 
 
 def joined(metric: "Metric", words: Sequence[Any]) -> "Word":

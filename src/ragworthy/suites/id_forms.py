@@ -5,6 +5,7 @@ Said of ids that should have met and did not; nothing is ever scored by it.
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import NamedTuple
 
 from ragworthy.report.show import plural
@@ -37,25 +38,40 @@ def pieces_of(name: str) -> Pieces:
     >>> pieces_of("doc-1") == pieces_of("doc-2")
     False
     """
-    found = [piece.lstrip("0") or "0" if piece.isdigit() else piece.casefold() for piece in _PIECE.findall(name)]
-    kept = [piece for piece in found if piece not in _ENDINGS] or found
-    return tuple(piece[:-1] if len(piece) > 3 and piece.endswith("s") else piece for piece in kept)
+    found = [_form(piece) for piece in _PIECE.findall(name)]
+    return tuple([form for form, ending in found if not ending] or [form for form, _ in found])
+
+
+@lru_cache(maxsize=1 << 16)
+def _form(piece: str) -> tuple[str, bool]:
+    """A word or number without what is only form, and whether it is the ending of a file name."""
+    form = piece.lstrip("0") or "0" if piece.isdigit() else piece.casefold()
+    return form[:-1] if len(form) > 3 and form.endswith("s") else form, form in _ENDINGS
 
 
 class Forms:
     """Some ids, to be asked for the one that another id means."""
 
     def __init__(self, names: Iterable[str]) -> None:
+        self._all = [(name, pieces_of(name)) for name in names if len(name) <= LONGEST]
         self._whole: dict[Pieces, set[str]] = {}
-        self._ends: dict[Pieces, set[str]] = {}
-        for name in (one for one in names if len(one) <= LONGEST):
-            pieces = pieces_of(name)
-            self._whole.setdefault(pieces, set()).add(name)
-            for cut in range(1, len(pieces)):  # a path or a prefix before it
-                self._ends.setdefault(pieces[cut:], set()).add(name)
-            for cut in range(1, len(pieces)):  # a suffix without a number: a number may name another chunk
-                if not any(piece.isdigit() for piece in pieces[cut:]):
-                    self._ends.setdefault(pieces[:cut], set()).add(name)
+        for name, pieces in self._all:
+            _add(self._whole, pieces, name)
+        # By how long they are, and made when one of that length is asked for: ids mostly have one form, and few are.
+        self._ends: dict[int, dict[Pieces, set[str]]] = {}
+
+    def _ends_like(self, wanted: Pieces) -> set[str]:
+        """Ids that have more before or after these pieces."""
+        length = len(wanted)
+        if length not in self._ends:
+            ends: dict[Pieces, set[str]] = {}
+            for name, pieces in self._all:
+                if len(pieces) > length:
+                    _add(ends, pieces[-length:], name)  # a path or a prefix before it
+                    if not any(piece.isdigit() for piece in pieces[length:]):
+                        _add(ends, pieces[:length], name)  # a suffix without a number: that may name another chunk
+            self._ends[length] = ends
+        return self._ends[length].get(wanted, set())
 
     def meant(self, name: str) -> str | None:
         """The only id of which this one is another form; None where there is none, or more than one.
@@ -67,7 +83,7 @@ class Forms:
         pieces = pieces_of(name) if len(name) <= LONGEST else ()
         if not pieces or not any(len(piece) > 1 and not piece.isdigit() for piece in pieces):
             return None
-        found = self._whole.get(pieces) or self._ends.get(pieces) or self._longer(pieces)
+        found = self._whole.get(pieces) or self._ends_like(pieces) or self._longer(pieces)
         return next(iter(found)) if len(found) == 1 and name not in found else None
 
     def _longer(self, pieces: Pieces) -> set[str]:
@@ -80,6 +96,14 @@ class Forms:
             if (found := self._whole.get(pieces[:cut])) and not any(piece.isdigit() for piece in rest):
                 return found if _telling(pieces[:cut]) else set()
         return set()
+
+
+def _add(found: dict[Pieces, set[str]], pieces: Pieces, name: str) -> None:
+    names = found.get(pieces)
+    if names is None:
+        found[pieces] = {name}
+    else:
+        names.add(name)
 
 
 def _telling(pieces: Pieces) -> bool:

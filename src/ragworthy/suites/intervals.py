@@ -39,7 +39,7 @@ def clustered(suite: "Suite", evidence: Evidence, summary: Summary) -> Summary:
         return summary
     values = dict(summary.values)
     names = [name for name in summary.names if name.id in rows.words and name.metric.kind in FOLDED]
-    parts = {name.id: suite.parts(name, evidence, summary) for name in names}
+    parts = {name.id: _Column.of(suite.parts(name, evidence, summary)) for name in names}
     sizes = Counter(rows.clusters[nth] for nth in suite.members(rows, None))
     apart = {name for name, size in sizes.items() if size == 1}
     for group in sorted({group for group, _ in values}, key=lambda one: one or ""):
@@ -50,15 +50,15 @@ def clustered(suite: "Suite", evidence: Evidence, summary: Summary) -> Summary:
             if value is None or value.interval is None or not value.rate or value.undefined is not None:
                 continue
             column = parts[name.id]
-            counts = Counter(zip(clusters, (column[nth] for nth in members), strict=True))
+            counts = Counter(zip(clusters, map(column.numbers.__getitem__, members), strict=True))
             if runs > 1:
-                value = _once(value, sum(count for (_, part), count in counts.items() if part is not None))
+                value = _once(value, sum(count for (_, at), count in counts.items() if column.parts[at] is not None))
             alone = group is None or values[None, name.id].boundless == ONE_CLUSTER
-            values[group, name.id] = _widened(value, counts, apart, alone=alone)
+            values[group, name.id] = _widened(value, _totals(counts, column.parts), apart, alone=alone)
     return _doubted(suite, summary._replace(values=values), parts)
 
 
-def _doubted(suite: "Suite", summary: Summary, parts: Mapping[str, Sequence[Part]]) -> Summary:
+def _doubted(suite: "Suite", summary: Summary, parts: "Mapping[str, _Column]") -> Summary:
     """Numbers of which many cases have no known document while others have one: nobody knows which of these go
     together, so they also get the interval that the largest design effect of questions with documents would give.
     """
@@ -70,13 +70,15 @@ def _doubted(suite: "Suite", summary: Summary, parts: Mapping[str, Sequence[Part
 
     deff = 1.0
     for column in parts.values():
-        both = zip(rows.clusters, column, strict=True)
-        found = _totals(Counter((cluster, part) for cluster, part in both if cluster in known))
+        both = zip(rows.clusters, column.numbers, strict=True)
+        found = _totals(Counter(pair for pair in both if pair[0] in known), column.parts)
         deff = max(deff, design_effect(found.by, unit=found.unit)) if found.by else deff
     for (group, name), value in summary.values.items():
         if name not in parts or value.interval is None or not value.rate or value.exact is None:
             continue
-        mine = [rows.clusters[nth] for nth in suite.members(rows, group) if parts[name][nth] is not None]
+        column = parts[name]
+        members = suite.members(rows, group)
+        mine = [rows.clusters[nth] for nth in members if column.parts[column.numbers[nth]] is not None]
         homeless = sum(cluster not in known for cluster in mine)
         if homeless * 10 >= len(mine) > 0 < homeless and deff > 1:
             cases = value.independent or len(mine)
@@ -109,13 +111,12 @@ def _once(value: g.Value, questions: int) -> g.Value:
     return value._replace(interval=ends, independent=questions)
 
 
-def _widened(value: g.Value, counts: Counter[tuple[str, Part]], apart: set[str], *, alone: bool) -> g.Value:
+def _widened(value: g.Value, found: "_Totals", apart: set[str], *, alone: bool) -> g.Value:
     """A value with the interval that clusters give it; as it is where they say nothing.
 
     Questions that stand for themselves are set `apart` from those of documents: somebody chose how many there are.
     `alone` says that there are no cases besides these; those of a slice may well be all of one cluster.
     """
-    found = _totals(counts)
     if alone and found.named and (value.independent or found.cases) > 1:
         return value._replace(interval=None, boundless=ONE_CLUSTER, clusters=1)
     if not found.several or len(found.by) < 2 or not _folds_to(found, value):
@@ -152,19 +153,43 @@ class _Totals(NamedTuple):
         return self.several and len(self.by) == 1 and next(iter(self.by)).startswith(NAMED)
 
 
-def _totals(counts: Counter[tuple[str, Part]]) -> _Totals:
+class _Column(NamedTuple):
+    """What every question adds to a number, by the number of the part: equal ones have one. Whole numbers are counted
+    many times faster than fractions, whose hash is a modular power.
+    """
+
+    numbers: list[int]
+    parts: list[Part]
+
+    @classmethod
+    def of(cls, parts: Sequence[Part]) -> "_Column":
+        """Parts with equal ones as one."""
+        known: dict[Any, int] = {}
+        different: list[Part] = []
+        numbers = []
+        for part in parts:
+            key = None if part is None else (part[0].as_integer_ratio(), part[1])
+            number = known.setdefault(key, len(different))
+            if number == len(different):
+                different.append(part)
+            numbers.append(number)
+        return cls(numbers, different)
+
+
+def _totals(counts: Mapping[tuple[str, int], int], parts: Sequence[Part]) -> _Totals:
     """Equal parts of a cluster at once, over a common denominator: fractions would take a hundred times as long."""
-    parts = {part for _, part in counts if part is not None and not of_nothing(part)}
-    unit = math.lcm(*(Fraction(part[0]).denominator for part in parts))
-    whole = {part: (int(Fraction(part[0]) * unit), int(part[1])) for part in parts}
+    there = {at for _, at in counts}
+    known = {at: part for at in there if (part := parts[at]) is not None and not of_nothing(part)}
+    unit = math.lcm(*(Fraction(part[0]).denominator for part in known.values()))
+    whole = {at: (int(Fraction(part[0]) * unit), int(part[1])) for at, part in known.items()}
     by: dict[str, tuple[int, int]] = {}
     sizes: Counter[str] = Counter()
-    for (cluster, part), count in counts.items():
-        if part in whole:
+    for (cluster, at), count in counts.items():
+        if at in whole:
             total, weight = by.get(cluster, (0, 0))
-            by[cluster] = total + count * whole[part][0], weight + count * whole[part][1]
+            by[cluster] = total + count * whole[at][0], weight + count * whole[at][1]
             sizes[cluster] += count
-    return _Totals(by, unit, sizes.total(), any(size > 1 for size in sizes.values()))
+    return _Totals(by, unit, sizes.total(), any([size > 1 for size in sizes.values()]))
 
 
 def _folds_to(found: _Totals, value: g.Value) -> bool:

@@ -324,7 +324,8 @@ class Suite(Voiced, Blaming, ABC):
 
     def number(self, name: MetricName, word: Any) -> float:
         """A word as rows show it."""
-        return float(as_number(word))
+        # The same as of the fraction, without making one: whole numbers and fractions divide correctly rounded.
+        return float(word[0] / word[1] if isinstance(word, tuple) else word)
 
     def established(self, case: Case, found: Found) -> dict[str, bool]:
         """What is known of a question, by the names of `facts`."""

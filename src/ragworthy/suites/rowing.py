@@ -20,11 +20,12 @@ def numbers_of(
     metrics: dict[str, float] = {}
     undefined: dict[str, str] = {}
     for name in names:
-        word, value = words.get(name.id), found.value(name.id)
+        known = name.id
+        word, value = words.get(known), found.value(known)
         if name.metric.over == "all":
-            undefined[name.id] = WHOLE
+            undefined[known] = WHOLE
         elif suite.lacks(word, value):
-            undefined[name.id] = suite.undefined(name, case, value)
+            undefined[known] = suite.undefined(name, case, value)
         else:
-            metrics[name.id] = suite.number(name, word)
+            metrics[known] = suite.number(name, word)
     return metrics, undefined

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from ragworthy.ids import natural
 from ragworthy.metrics.facts.distance import BLOCK
-from ragworthy.metrics.facts.orders import DEPTH, alike, kendall_tau_b
+from ragworthy.metrics.facts.orders import DEPTH, alike_by_tau
 from ragworthy.metrics.facts.runs import Facts, Reading
 from ragworthy.metrics.facts.wanted import Wanted
 
@@ -125,9 +125,10 @@ class Question(NamedTuple):
         One seed is enough where it is known that another changes nothing.
         """
         seeds = {seed for _, seed in self.runs}
-        whole = all((wording, seed) in self.runs for wording, _ in self.runs for seed in seeds)
-        wordings = {wording for wording, _ in self.runs} - self.twice
-        return len(wordings) >= PARAPHRASES and len(seeds) >= (1 if self.steady else SEEDS) and whole and self.asked
+        wordings = {wording for wording, _ in self.runs}
+        whole = len(self.runs) == len(wordings) * len(seeds)
+        several = len(wordings - self.twice) >= PARAPHRASES and len(seeds) >= (1 if self.steady else SEEDS)
+        return several and whole and self.asked
 
     @property
     def asked(self) -> bool:
@@ -161,14 +162,16 @@ class Question(NamedTuple):
 
     def taus(self, *, seeds: bool) -> list[float]:
         """Kendall's τ of the first results of every two runs: under two seeds in one wording, or in two wordings."""
+        tops = [(key[0], tuple(dict.fromkeys(self.runs[key].names[:DEPTH]))) for key in sorted(self.runs)]
         known: dict[tuple[tuple[str, ...], tuple[str, ...]], float] = {}
         found = []
-        for (one, mine), (other, its) in combinations(sorted(self.runs.items()), 2):
-            if (one[0] == other[0]) is seeds and (mine.names or its.names):
-                pair = mine.names[:DEPTH], its.names[:DEPTH]
-                if pair not in known:
-                    known[pair] = alike(kendall_tau_b, *pair, DEPTH)
-                found.append(known[pair])
+        for (wording, mine), (other, its) in combinations(tops, 2):
+            if (wording == other) is seeds and (mine or its):
+                pair = mine, its
+                tau = known.get(pair)
+                if tau is None:
+                    tau = known[pair] = alike_by_tau(mine, its)
+                found.append(tau)
         return found
 
 

@@ -1,9 +1,9 @@
 """How much two rankings differ, whichever is right: of a list the first k items count, each where it is first."""
 
 import math
+from bisect import bisect
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from fractions import Fraction
-from itertools import combinations
 
 PERSISTENCE = 0.9
 """How likely the reader of a ranking is to go on to the next item."""
@@ -63,16 +63,47 @@ def kendall_tau_b(a: Sequence[Hashable], b: Sequence[Hashable], k: int) -> float
     >>> [kendall_tau_b("abcd", "abce", 4), kendall_tau_b("abc", "xyz", 3), kendall_tau_b("a", "a", 1)]
     [0.8, -0.75, None]
     """
-    one = {item: rank for rank, item in enumerate(_first(a, k))}
-    other = {item: rank for rank, item in enumerate(_first(b, k))}
-    ranks = [(one.get(item, len(one)), other.get(item, len(other))) for item in {**one, **other}]
-    balance = untied_one = untied_other = 0
-    for (x, y), (v, w) in combinations(ranks, 2):
-        untied_one += x != v
-        untied_other += y != w
-        if x != v and y != w:
-            balance += 1 if (x > v) == (y > w) else -1
-    return balance / math.sqrt(untied_one * untied_other) if untied_one and untied_other else None
+    return tau_b(_first(a, k), _first(b, k))
+
+
+def tau_b(one: Sequence[Hashable], other: Sequence[Hashable]) -> float | None:
+    """Kendall's τ-b over all items of two lists, none of which holds an item twice.
+
+    >>> tau_b("abcd", "abce")
+    0.8
+    """
+    balance, every = _balance(one, other)
+    lacking_one, lacking_other = every - len(one), every - len(other)
+    # All pairs but those of two items that a list lacks, in twos.
+    untied_one = every * (every - 1) - lacking_one * (lacking_one - 1)
+    untied_other = every * (every - 1) - lacking_other * (lacking_other - 1)
+    return 2 * balance / math.sqrt(untied_one * untied_other) if untied_one and untied_other else None
+
+
+def _balance(one: Sequence[Hashable], other: Sequence[Hashable]) -> tuple[int, int]:
+    """How many pairs of items two orders have the same way round, minus those that they have the other way round; and
+    how many items there are.
+
+    An item that a list lacks comes after all of it, so it pairs with those that both lists have by where it stands in
+    the list that has it; it is the other way round with every item that only the other list has, and tied with those
+    that only its own list has.
+    """
+    places = {item: rank for rank, item in enumerate(other)}
+    order = [places[item] for item in one if item in places]
+    both, turned, sorted_so_far = len(order), 0, list[int]()
+    for place in order:
+        at = bisect(sorted_so_far, place)
+        turned += len(sorted_so_far) - at
+        sorted_so_far.insert(at, place)
+    balance = both * (both - 1) // 2 - 2 * turned - (len(one) - both) * (len(other) - both)
+    for some, held in ((one, places), (other, set(one))):
+        before = 0
+        for item in some if len(some) > both else ():
+            if item in held:
+                before += 1
+            else:
+                balance += 2 * before - both
+    return balance, len(one) + len(other) - both
 
 
 def spearman(a: Sequence[Hashable], b: Sequence[Hashable], k: int) -> float | None:
@@ -106,9 +137,15 @@ Measure = Callable[[Sequence[Hashable], Sequence[Hashable], int], float | None]
 def alike(by: Measure, a: Sequence[Hashable], b: Sequence[Hashable], k: int) -> float:
     """How alike two orders are, by τ or ρ: 1 where they are the same, -1 where only one of them has anything."""
     one, other = _first(a, k), _first(b, k)
-    if one == other:
-        return 1.0
-    found = by(one, other, k)
+    return 1.0 if one == other else _told(by(one, other, k))
+
+
+def alike_by_tau(one: Sequence[Hashable], other: Sequence[Hashable]) -> float:
+    """How alike two lists are by τ, none of which holds an item twice: as `alike`, of lists that are cut already."""
+    return 1.0 if one == other else _told(tau_b(one, other))
+
+
+def _told(found: float | None) -> float:
     return -1.0 if found is None else found
 
 

@@ -149,8 +149,12 @@ def missing(wanted: Wanted, *, answers: bool = True) -> Facts:
 def read(wanted: Wanted, trace: RetrievalTrace, rules: Rules) -> Reading:
     """Establish the facts of one run."""
     given = [one.id for one in trace.topk] if trace.topk is not None else trace.retrieved_ids or []
-    names = tuple(_meant(name, None, trace, rules)[0] for name in given)
-    citations = citations_of(trace, rules)
+    if rules.moves is None:
+        names = tuple(map(stable, given))
+    else:
+        names = tuple(_meant(name, None, trace, rules)[0] for name in given)
+    refused = refuses(trace, rules)
+    citations = citations_of(trace, refused=refused)
     facts = _ranked(wanted, names, trace, rules)
     model = (trace.delta_s_model.name, trace.delta_s_model.weights) if trace.delta_s_model is not None else None
     distances = trace.distances
@@ -167,9 +171,9 @@ def read(wanted: Wanted, trace: RetrievalTrace, rules: Rules) -> Reading:
         recorded = distances[names.index(first)] if first in names else FARTHEST
     facts = _cited(facts, wanted, cited, rules)._replace(
         by_rank=trace.cited_by == "rank",
-        refused=not cited and refuses(trace, rules),
-        in_scope=all(name in names for name, _ in cited),
-        claims=any(claim.strip() for claim in claims_of(trace)) and not refuses(trace, rules),
+        refused=not cited and refused,
+        in_scope=all([name in names for name, _ in cited]),
+        claims=not refused and any([claim.strip() for claim in claims_of(trace)]),
         payload=any(map(carries, citations)),
         held=held(
             [
@@ -229,28 +233,28 @@ def _meant(name: str, offsets: Span, trace: RetrievalTrace, rules: Rules) -> tup
     return (name, offsets) if rules.moves is None else rules.moves.trace(name, offsets, trace.index_hash)
 
 
-def _ranked(wanted: Wanted, names: Sequence[str], trace: RetrievalTrace, rules: Rules) -> Facts:
+def _ranked(wanted: Wanted, names: tuple[str, ...], trace: RetrievalTrace, rules: Rules) -> Facts:
     blocks = [0] * len(wanted.blocks)
     relevant: list[int] = []
     gains: list[int] = []
-    seen: set[str] = set()
     anchor = negative = covered = 0
     places = [rules.place(name) for name in names]
-    for rank, (name, place) in enumerate(zip(names, places, strict=True), 1):
-        inside = wanted.anchor is not None and wanted.anchor.holds(place, rules.subtree)
-        anchor = anchor or (rank if inside else 0)
-        if name in seen:
-            continue
-        seen.add(name)
-        covered += place.tokens if inside else 0
-        numbers = wanted.ids.get(name)
-        if numbers is not None:
-            relevant.append(rank)
-            gains.append(sum(wanted.grades[number] for number in numbers if not blocks[number]))
-            for number in numbers:
-                blocks[number] = blocks[number] or rank
-        if name in wanted.negatives:
-            negative = negative or rank
+    if wanted.anchor is not None:
+        inside = [wanted.anchor.holds(place, rules.subtree) for place in places]
+        anchor = inside.index(True) + 1 if True in inside else 0
+        tokens = {name: place.tokens for name, place, held in zip(names, places, inside, strict=True) if held}
+        covered = sum(tokens.values())
+    ids, negatives = wanted.ids, wanted.negatives
+    for name in ids.keys() & names:
+        relevant.append(names.index(name) + 1)
+    relevant.sort()
+    for rank in relevant:
+        numbers = ids[names[rank - 1]]
+        gains.append(sum([wanted.grades[number] for number in numbers if not blocks[number]]))
+        for number in numbers:
+            blocks[number] = blocks[number] or rank
+    if negatives and not negatives.isdisjoint(names):
+        negative = next(rank for rank, name in enumerate(names, 1) if name in negatives)
     given = [one.type for one in trace.topk] if trace.topk is not None else [None] * len(names)
     return missing(wanted)._replace(
         present=True,
@@ -258,11 +262,11 @@ def _ranked(wanted: Wanted, names: Sequence[str], trace: RetrievalTrace, rules: 
         blocks=tuple(blocks),
         relevant=tuple(relevant),
         gains=tuple(gains),
-        types=tuple(kind_of(kind or place.type) for kind, place in zip(given, places, strict=True)),
+        types=tuple([kind_of(kind or place.type) for kind, place in zip(given, places, strict=True)]),
         anchor=anchor,
-        opaque=any(place.section is None and name not in wanted.ids for name, place in zip(names, places, strict=True)),
+        opaque=any([place.section is None and name not in ids for name, place in zip(names, places, strict=True)]),
         negative=negative,
-        names=tuple(names),
+        names=names,
         before=_before(wanted, trace, rules) if trace.before_rerank is not None else (),
         tokens=(min(covered, wanted.section_tokens), wanted.section_tokens) if wanted.section_tokens else None,
     )
@@ -283,13 +287,13 @@ def _before(wanted: Wanted, trace: RetrievalTrace, rules: Rules) -> tuple[tuple[
     return tuple(found)
 
 
-def citations_of(trace: RetrievalTrace, rules: Rules) -> list[Citation] | None:
+def citations_of(trace: RetrievalTrace, *, refused: bool) -> list[Citation] | None:
     """What the answer cites, in order; None where the trace says nothing about an answer."""
     given = trace.answer_citations
     for answer in (trace.answer, trace.answer_json):
         if answer is not None and given is None:
             given = [] if isinstance(answer, str) else answer.citations or []
-    if given is None or refuses(trace, rules):
+    if given is None or refused:
         return None if given is None else []
     return [Citation(one) if isinstance(one, str) else one for one in given]
 

@@ -5,6 +5,8 @@ from fractions import Fraction
 
 from ragworthy.metrics.facts.wanted import Place, Span
 
+_NOTHING, _WHOLE = Fraction(0), Fraction(1)
+
 
 def gap(one: tuple[int, int], other: tuple[int, int]) -> int:
     """The bytes between two half-open ranges; 0 where they meet.
@@ -29,14 +31,14 @@ def held(cited: Sequence[tuple[str, Place]], relevant: Sequence[tuple[str, Place
     >>> held([("a", Place("d", "1"))], block), held([("b", Place("e", "1", span=(100, 200)))], block)
     (Fraction(1, 1), Fraction(0, 1))
     """
-    return max((_share(name, spot, cited) for name, spot in relevant), default=Fraction(0))
+    return max([_share(name, spot, cited) for name, spot in relevant], default=_NOTHING)
 
 
 def _share(name: str, spot: Place, cited: Sequence[tuple[str, Place]]) -> Fraction:
-    if any(one == name and None in (place.span, spot.span) for one, place in cited):
-        return Fraction(1)  # the block itself, and no bytes that say less
+    if any([one == name and None in (place.span, spot.span) for one, place in cited]):
+        return _WHOLE  # the block itself, and no bytes that say less
     if spot.span is None:
-        return Fraction(0)
+        return _NOTHING
     begin, end = at, _ = spot.span
     found = 0
     for first, last in sorted(place.span for _, place in cited if place.span is not None and _alike(place, spot)):

@@ -3,6 +3,7 @@
 Metrics that these files cannot measure say why not, instead of having a number.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -85,21 +86,21 @@ def _added(counted: Sequence[Counts]) -> tuple[int, int]:
 
 def _pooled(one: Asked, name: MetricName) -> Counts:
     """Blocks over all runs, by type: those found of those wanted, or relevant of those returned."""
-    counts: Counts = {}
     depth = name.k or 0
+    whole: Counter[str | None] = Counter()
+    part: Counter[str | None] = Counter()
     for facts in one.question.facts:
         if not facts.answerable:
             continue
         if name.metric.id == "retrieval.recall":
-            told = [(of, 0 < rank <= depth) for rank, of in zip(facts.blocks, one.wanted.types, strict=True)]
+            types = one.wanted.types
+            whole.update(types)
+            part.update([of for rank, of in zip(facts.blocks, types, strict=True) if 0 < rank <= depth])
         else:
-            relevant = set(facts.relevant)
-            told = [(of, rank in relevant) for rank, of in enumerate(facts.types[:depth], 1)]
-        for of, good in told:
-            for kind in (of, None):
-                part, whole = counts.get(kind, (0, 0))
-                counts[kind] = (part + good, whole + 1)
-    return counts
+            whole.update(facts.types[:depth])
+            part.update([facts.types[rank - 1] for rank in facts.relevant if rank <= depth])
+    counts: Counts = {kind: (part[kind], count) for kind, count in whole.items()}
+    return counts | {None: (part.total(), whole.total())} if whole else counts
 
 
 # what cannot be measured

@@ -34,12 +34,18 @@ def strange_unit(trace: RetrievalTrace) -> tuple[str, str] | None:
 
 def _has_units(trace: RetrievalTrace) -> bool:
     """Whether a range says what it counts; most do not, and cost nothing more."""
-    return any(one.unit is not None for _, some in _lists(trace) for one in some if not isinstance(one, str))
+    if trace.topk and any([one.unit is not None for one in trace.topk]):
+        return True
+    return any([one.unit is not None for _, some in _cited(trace) for one in some if not isinstance(one, str)])
 
 
 def _lists(trace: RetrievalTrace) -> Iterator[tuple[str, Sequence[Result | Citation | str]]]:
     """The results, and the citations under every key they may be written under."""
     yield "topk", trace.topk or ()
+    yield from _cited(trace)
+
+
+def _cited(trace: RetrievalTrace) -> Iterator[tuple[str, Sequence[Citation | str]]]:
     yield "answer_citations", trace.answer_citations or ()
     for field, answer in (("answer", trace.answer), ("answer_json", trace.answer_json)):
         if answer is not None and not isinstance(answer, str):
