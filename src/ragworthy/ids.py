@@ -21,7 +21,8 @@ _DOTTED = r"""
     """
 _HASH_LONG = r"(?P<section>(?P<doc>[^#]+)\#s[0-9]+) \#p(?P<block>[0-9]+)"
 _HASH = r"(?P<section>(?P<doc>.+)) \#(?P<block>[0-9]+)"
-_FORMS = (("pipe", _PIPE), ("dotted", _DOTTED), ("hash", _HASH_LONG), ("hash", _HASH))
+_FORMS = (("pipe", "|s=", _PIPE), ("dotted", ".", _DOTTED), ("hash", "#", _HASH_LONG), ("hash", "#", _HASH))
+"""Each form with a text that every id of it holds: opaque ids, which most corpora have, need no pattern to say so."""
 
 NaturalKey: TypeAlias = tuple[tuple[tuple[int, str], ...], str]
 
@@ -37,6 +38,9 @@ class Id(NamedTuple):
     block: int | None = None
     part: str | None = None
     rev: str | None = None
+
+
+_OPAQUE = Id("opaque")
 
 
 @cache
@@ -58,8 +62,8 @@ def parse(text: str) -> Id:
     >>> parse("docA#s03#p002").section, parse("p1#2").section, parse("c_00123").form
     ('docA#s03', 'p1', 'opaque')
     """
-    for form, pattern in _FORMS:
-        found = _pattern(pattern).fullmatch(text)
+    for form, needed, pattern in _FORMS:
+        found = _pattern(pattern).fullmatch(text) if needed in text else None
         if found:
             has = found.groupdict()
             return Id(
@@ -72,7 +76,7 @@ def parse(text: str) -> Id:
                 has.get("part") or None,
                 has.get("rev"),
             )
-    return Id("opaque")
+    return _OPAQUE
 
 
 def section_of(text: str) -> str | None:

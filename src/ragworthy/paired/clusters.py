@@ -2,9 +2,9 @@
 
 import math
 from collections import Counter
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ragworthy.paired.bounds import student
 from ragworthy.stats import Interval, wilson_mean
@@ -76,14 +76,16 @@ def spread(found: Totals, *, unit: int = 1, apart: Container[str] = ()) -> Sprea
     >>> spread({"a": (2, 2), "b": (0, 2)})
     Spread(variance=Fraction(1, 4), degrees=1)
     """
-    weight = sum(size for _, size in found.values())
-    mean = Fraction(sum(total for total, _ in found.values())) / (weight * unit)
+    weight = sum([size for _, size in found.values()])
+    mean = Fraction(sum([total for total, _ in found.values()])) / (weight * unit)
     top, bottom = mean.numerator * unit, mean.denominator
     above = {name: total * bottom - top * size for name, (total, size) in found.items()}  # integers where sums are
-    parts = [[one for name, one in above.items() if (name in apart) is side] for side in (False, True)]
+    parts: tuple[list[Any], list[Any]] = ([], [])
+    for name, one in above.items():
+        parts[name in apart].append(one)
     strata = parts if min(map(len, parts)) > 1 else [list(above.values())]
     variances = [
-        Fraction(len(one) * sum(value * value for value in one) - sum(one) ** 2, len(one) - 1)
+        Fraction(len(one) * sum([value * value for value in one]) - sum(one) ** 2, len(one) - 1)
         / (unit * bottom * weight) ** 2
         for one in strata
     ]
@@ -104,13 +106,18 @@ def design_effect(found: Totals, *, unit: int = 1, cases: int | None = None, apa
     >>> design_effect({"a": (6, 2), "b": (0, 2)}, unit=3, cases=2)
     2.0
     """
-    weight = sum(size for _, size in found.values())
-    whole = sum(total for total, _ in found.values())
+    return _effect(found, unit, cases, lambda: spread(found, unit=unit, apart=apart))
+
+
+def _effect(found: Totals, unit: int, cases: int | None, how: Callable[[], Spread]) -> float:
+    """The design effect from the spread, which is worked out where it counts."""
+    weight = sum([size for _, size in found.values()])
+    whole = sum([total for total, _ in found.values()])
     if len(found) < 2 or len(found) == weight or whole in (0, weight * unit):
         return 1.0
     mean = Fraction(whole) / (weight * unit)
     plain = mean * (1 - mean) / (weight if cases is None else cases)
-    return max(1.0, float(spread(found, unit=unit, apart=apart).variance / plain))
+    return max(1.0, float(how().variance / plain))
 
 
 def wilson_clustered(
@@ -124,16 +131,29 @@ def wilson_clustered(
     >>> [round(end, 3) for end in wilson_clustered({"a": (9, 10), "b": (6, 10), "c": (10, 10)})]
     [0.24, 0.987]
     """
-    count, weight = len(found), sum(size for _, size in found.values())
+    return clustered(found, unit=unit, cases=cases, apart=apart).interval
+
+
+class Clustered(NamedTuple):
+    """The interval of a mean over clusters, and the design effect in it."""
+
+    interval: Interval | None
+    deff: float
+
+
+def clustered(found: Totals, *, unit: int = 1, cases: int | None = None, apart: Container[str] = ()) -> Clustered:
+    """`wilson_clustered` and `design_effect` together: the spread, which takes longest, is worked out once."""
+    count, weight = len(found), sum([size for _, size in found.values()])
     if weight == 0:
-        return None
-    mean = Fraction(sum(total for total, _ in found.values())) / (weight * unit)
+        return Clustered(None, 1.0)
+    mean = Fraction(sum([total for total, _ in found.values()])) / (weight * unit)
     if count == weight:
-        return wilson_mean(mean, weight)
+        return Clustered(wilson_mean(mean, weight), 1.0)
     if count == 1:
-        return Interval(0.0, 1.0)
-    worth = (weight if cases is None else cases) / design_effect(found, unit=unit, cases=cases, apart=apart)
-    return wilson_worth(mean, worth, spread(found, unit=unit, apart=apart).degrees)
+        return Clustered(Interval(0.0, 1.0), 1.0)
+    how = spread(found, unit=unit, apart=apart)
+    deff = _effect(found, unit, cases, lambda: how)
+    return Clustered(wilson_worth(mean, (weight if cases is None else cases) / deff, how.degrees), deff)
 
 
 def wilson_worth(mean: Fraction, worth: float, degrees: int) -> Interval:

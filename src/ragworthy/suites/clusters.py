@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from ragworthy.ids import parse, stable
+from ragworthy.ids import stable
+from ragworthy.metrics.facts.wanted import place_of
 from ragworthy.records import Gold, GoldSource
 from ragworthy.text import fold, squeeze
 
@@ -87,4 +88,4 @@ def document_of(
         return known
     for source in sources or ():
         return source.doc if isinstance(source, GoldSource) else source
-    return parse(first).doc if first is not None else None
+    return place_of(first).doc if first is not None else None

@@ -8,6 +8,8 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
+from itertools import compress
+from operator import add
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ragworthy import gates as g
@@ -42,23 +44,25 @@ def clustered(suite: "Suite", evidence: Evidence, summary: Summary) -> Summary:
     parts = {name.id: _Column.of(suite.parts(name, evidence, summary)) for name in names}
     sizes = Counter(rows.clusters[nth] for nth in suite.members(rows, None))
     apart = {name for name, size in sizes.items() if size == 1}
+    numbered = _Clusters.of(rows.clusters, parts.values())
     for group in sorted({group for group, _ in values}, key=lambda one: one or ""):
         members = suite.members(rows, group)
-        clusters = [rows.clusters[nth] for nth in members]
+        clusters = [numbered.begins[nth] for nth in members]
         for name in names if runs > 1 or len({*clusters}) < len(clusters) else ():
             value = values.get((group, name.id))
             if value is None or value.interval is None or not value.rate or value.undefined is not None:
                 continue
             column = parts[name.id]
-            counts = Counter(zip(clusters, map(column.numbers.__getitem__, members), strict=True))
+            counts = Counter(map(add, clusters, map(column.numbers.__getitem__, members)))
             if runs > 1:
-                value = _once(value, sum(count for (_, at), count in counts.items() if column.parts[at] is not None))
+                cases = (count for key, count in counts.items() if column.parts[key % numbered.width] is not None)
+                value = _once(value, sum(cases))
             alone = group is None or values[None, name.id].boundless == ONE_CLUSTER
-            values[group, name.id] = _widened(value, _totals(counts, column.parts), apart, alone=alone)
-    return _doubted(suite, summary._replace(values=values), parts)
+            values[group, name.id] = _widened(value, _totals(counts, column, numbered), apart, alone=alone)
+    return _doubted(suite, summary._replace(values=values), parts, numbered)
 
 
-def _doubted(suite: "Suite", summary: Summary, parts: "Mapping[str, _Column]") -> Summary:
+def _doubted(suite: "Suite", summary: Summary, parts: "Mapping[str, _Column]", numbered: "_Clusters") -> Summary:
     """Numbers of which many cases have no known document while others have one: nobody knows which of these go
     together, so they also get the interval that the largest design effect of questions with documents would give.
     """
@@ -69,9 +73,10 @@ def _doubted(suite: "Suite", summary: Summary, parts: "Mapping[str, _Column]") -
     from ragworthy.paired.clusters import design_effect, wilson_worth
 
     deff = 1.0
+    documented = [cluster in known for cluster in rows.clusters]
     for column in parts.values():
-        both = zip(rows.clusters, column.numbers, strict=True)
-        found = _totals(Counter(pair for pair in both if pair[0] in known), column.parts)
+        counts = Counter(compress(map(add, numbered.begins, column.numbers), documented))
+        found = _totals(counts, column, numbered)
         deff = max(deff, design_effect(found.by, unit=found.unit)) if found.by else deff
     for (group, name), value in summary.values.items():
         if name not in parts or value.interval is None or not value.rate or value.exact is None:
@@ -123,16 +128,16 @@ def _widened(value: g.Value, found: "_Totals", apart: set[str], *, alone: bool) 
         return value
     if value.independent is not None and len(found.by) >= value.independent:
         return value  # the clusters are copies of a question and nothing else: it counts different questions already
-    from ragworthy.paired.clusters import design_effect, wilson_clustered
+    from ragworthy.paired.clusters import clustered as over_clusters
 
     # Copies of a question add nothing: however many there are, it rests on the different ones.
     rests_on, unit = min(found.cases, value.independent or found.cases), value.top * found.unit
-    interval = wilson_clustered(found.by, unit=unit, cases=rests_on, apart=apart)
+    interval, deff = over_clusters(found.by, unit=unit, cases=rests_on, apart=apart)
     if interval is None:
         return value
     return value._replace(
         interval=Interval(value.top * interval.low, value.top * interval.high),
-        deff=design_effect(found.by, unit=unit, cases=rests_on, apart=apart) * found.cases / rests_on,
+        deff=deff * found.cases / rests_on,
         clusters=len(found.by),
     )
 
@@ -176,20 +181,40 @@ class _Column(NamedTuple):
         return cls(numbers, different)
 
 
-def _totals(counts: Mapping[tuple[str, int], int], parts: Sequence[Part]) -> _Totals:
+class _Clusters(NamedTuple):
+    """The clusters of all questions by number. A cluster and a part of it are one whole number: where the numbers of
+    its cluster begin, and the number of the part.
+    """
+
+    names: list[str]
+    begins: list[int]
+    width: int
+    """How many numbers each cluster has."""
+
+    @classmethod
+    def of(cls, clusters: Sequence[str], columns: Iterable[_Column]) -> "_Clusters":
+        """The clusters of questions whose parts are these."""
+        width = max((len(column.parts) for column in columns), default=1)
+        place = {name: width * nth for nth, name in enumerate(dict.fromkeys(clusters))}
+        return cls(list(place), [place[name] for name in clusters], width)
+
+
+def _totals(counts: Mapping[int, int], column: _Column, numbered: _Clusters) -> _Totals:
     """Equal parts of a cluster at once, over a common denominator: fractions would take a hundred times as long."""
-    there = {at for _, at in counts}
-    known = {at: part for at in there if (part := parts[at]) is not None and not of_nothing(part)}
+    width = numbered.width
+    there = {key % width for key in counts}
+    known = {at: part for at in there if (part := column.parts[at]) is not None and not of_nothing(part)}
     unit = math.lcm(*(Fraction(part[0]).denominator for part in known.values()))
     whole = {at: (int(Fraction(part[0]) * unit), int(part[1])) for at, part in known.items()}
-    by: dict[str, tuple[int, int]] = {}
-    sizes: Counter[str] = Counter()
-    for (cluster, at), count in counts.items():
-        if at in whole:
+    by: dict[int, tuple[int, int]] = {}
+    cases = 0
+    for key, count in counts.items():
+        worth = whole.get(key % width)
+        if worth is not None:
+            cluster, cases = key // width, cases + count
             total, weight = by.get(cluster, (0, 0))
-            by[cluster] = total + count * whole[at][0], weight + count * whole[at][1]
-            sizes[cluster] += count
-    return _Totals(by, unit, sizes.total(), any([size > 1 for size in sizes.values()]))
+            by[cluster] = total + count * worth[0], weight + count * worth[1]
+    return _Totals({numbered.names[one]: sums for one, sums in by.items()}, unit, cases, cases > len(by))
 
 
 def _folds_to(found: _Totals, value: g.Value) -> bool:

@@ -166,6 +166,10 @@ class Suite(Voiced, Blaming, ABC):
         words = [word for run in self.runs(facts) if (word := metric.of(run, **name.depth)) is not None]
         return joined(metric, words) if words else None
 
+    def words(self, names: Iterable[MetricName], cases: Sequence[Case]) -> dict[str, list[Word]]:
+        """What every metric says of every case."""
+        return {name.id: [self.word(name, case.facts) for case in cases] for name in names if name.metric.over != "all"}
+
     def depths(self, request: Request) -> tuple[int, ...]:
         """Every k that is reported: those of the settings, and those that gates ask for."""
         asked = [name.k for gate in request.gates if (name := find(gate.metric, default_k=1)) and name.k]

@@ -19,15 +19,10 @@ def summarise(suite: Suite, request: Request, evidence: Evidence) -> Summary:
     names = suite.names(request, evidence)
     groups = suite.groups(evidence.cases)
     check_slices(request, groups, suite.own_slices(evidence))
-    words = words_of(suite, names, evidence.cases)
+    words = suite.words(names, evidence.cases)
     values = values_of(suite, names, evidence.cases, words, groups)
     summary = suite.adjust(request, evidence, Summary(names, values, words))
     return clustered(suite, evidence, with_rows(suite, request, evidence, summary))
-
-
-def words_of(suite: Suite, names: Sequence[MetricName], cases: Sequence[Case]) -> dict[str, list[Word]]:
-    """What every metric says of every case."""
-    return {name.id: [suite.word(name, case.facts) for case in cases] for name in names if name.metric.over != "all"}
 
 
 def values_of(

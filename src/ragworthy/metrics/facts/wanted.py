@@ -95,6 +95,9 @@ class Wanted(NamedTuple):
     """What it stands or falls with, where the gold item says so."""
 
 
+_NOWHERE = Place(None, None)
+
+
 @lru_cache(maxsize=1 << 16)
 def place_of(name: str) -> Place:
     """Where a block stands by its id alone.
@@ -103,6 +106,8 @@ def place_of(name: str) -> Place:
     ('4.2', 'guide.md')
     """
     parsed = parse(name)
+    if parsed.form == "opaque":
+        return _NOWHERE
     kind = TYPE_TAGS.get(parsed.type or "")
     return Place(parsed.doc, section_key(parsed.section) if parsed.section else None, kind)
 

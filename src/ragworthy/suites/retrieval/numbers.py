@@ -3,7 +3,6 @@
 Metrics that these files cannot measure say why not, instead of having a number.
 """
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -87,20 +86,22 @@ def _added(counted: Sequence[Counts]) -> tuple[int, int]:
 def _pooled(one: Asked, name: MetricName) -> Counts:
     """Blocks over all runs, by type: those found of those wanted, or relevant of those returned."""
     depth = name.k or 0
-    whole: Counter[str | None] = Counter()
-    part: Counter[str | None] = Counter()
+    whole: dict[str | None, int] = {}
+    part: dict[str | None, int] = {}
     for facts in one.question.facts:
         if not facts.answerable:
             continue
         if name.metric.id == "retrieval.recall":
             types = one.wanted.types
-            whole.update(types)
-            part.update([of for rank, of in zip(facts.blocks, types, strict=True) if 0 < rank <= depth])
+            good = [of for rank, of in zip(facts.blocks, types, strict=True) if 0 < rank <= depth]
         else:
-            whole.update(facts.types[:depth])
-            part.update([facts.types[rank - 1] for rank in facts.relevant if rank <= depth])
-    counts: Counts = {kind: (part[kind], count) for kind, count in whole.items()}
-    return counts | {None: (part.total(), whole.total())} if whole else counts
+            types = facts.types[:depth]
+            good = [types[rank - 1] for rank in facts.relevant if rank <= depth]
+        for counts, some in ((whole, types), (part, good)):
+            for of in some:
+                counts[of] = counts.get(of, 0) + 1
+    counted: Counts = {kind: (part.get(kind, 0), count) for kind, count in whole.items()}
+    return counted | {None: (sum(part.values()), sum(whole.values()))} if whole else counted
 
 
 # what cannot be measured

@@ -33,6 +33,7 @@ from ragworthy.suites.retrieval.arms import Arms, Side, invalid, open_sides, rea
 from ragworthy.suites.retrieval.asked import asked_of
 from ragworthy.suites.retrieval.cases import case_of, counts_of, established, incomplete, offender_of
 from ragworthy.suites.retrieval.cuts import moot, moot_live
+from ragworthy.suites.retrieval.equal_runs import EqualRuns, knows
 from ragworthy.suites.retrieval.numbers import BYTES, completed, types_of
 from ragworthy.suites.retrieval.passes import pass_of
 from ragworthy.suites.retrieval.probes import has_distances
@@ -40,7 +41,7 @@ from ragworthy.suites.retrieval.reranked import lists_of
 from ragworthy.suites.retrieval.rules import ALWAYS, reported
 from ragworthy.suites.retrieval.shadow import Live
 from ragworthy.suites.retrieval.steps import next_steps
-from ragworthy.suites.summarise import values_of, words_of
+from ragworthy.suites.summarise import values_of
 from ragworthy.text import visible
 
 BY_TYPE = "type"
@@ -129,6 +130,15 @@ class Retrieval(Suite):
         """The runs of a question; where there is none, the facts of a missing run."""
         return facts.facts
 
+    def words(self, names: Iterable[MetricName], cases: Sequence[Case]) -> dict[str, list[Word]]:
+        """What every metric says of every case; of equal runs once."""
+        given = list(names)
+        equal = EqualRuns([case.facts for case in cases])
+        usual = super().words([name for name in given if not knows(name)], cases)
+        return {
+            name.id: equal.words(name) if knows(name) else usual[name.id] for name in given if name.metric.over != "all"
+        }
+
     def slice_fields(self, request: Request) -> tuple[str, ...]:
         """The gold fields that cases are split by; the type of a block is none of them."""
         return tuple(field for field in super().slice_fields(request) if field != BY_TYPE)
@@ -161,7 +171,7 @@ class Retrieval(Suite):
         if arms.live is None:
             return judged
         cases = _cases(arms.live.arm, arms.sides.live, self.depths(request))
-        words = words_of(self, summary.names, cases)
+        words = self.words(summary.names, cases)
         values = values_of(self, summary.names, cases, words, self.groups(cases))
         live_corpus = arms.sides.live.corpus
         live = completed(
