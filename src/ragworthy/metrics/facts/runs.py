@@ -149,10 +149,7 @@ def missing(wanted: Wanted, *, answers: bool = True) -> Facts:
 def read(wanted: Wanted, trace: RetrievalTrace, rules: Rules) -> Reading:
     """Establish the facts of one run."""
     given = [one.id for one in trace.topk] if trace.topk is not None else trace.retrieved_ids or []
-    if rules.moves is None:
-        names = tuple(map(stable, given))
-    else:
-        names = tuple(_meant(name, None, trace, rules)[0] for name in given)
+    names = tuple(map(stable, given) if rules.moves is None else [_meant(one, None, trace, rules)[0] for one in given])
     refused = refuses(trace, rules)
     citations = citations_of(trace, refused=refused)
     facts = _ranked(wanted, names, trace, rules)
