@@ -161,8 +161,7 @@ class Suite(Voiced, Blaming, ABC):
         if metric.over == "all":
             return None
         if metric.over == "question":
-            word: Word = metric.of(facts, **name.depth)
-            return word
+            return metric.of(facts, **name.depth)  # type: ignore[no-any-return]
         words = [word for run in self.runs(facts) if (word := metric.of(run, **name.depth)) is not None]
         return joined(metric, words) if words else None
 
@@ -327,8 +326,7 @@ class Suite(Voiced, Blaming, ABC):
         return "no trace" if case.fate is Fate.MISSING else f"not among the {name.metric.cases}"
 
     def number(self, name: MetricName, word: Any) -> float:
-        """A word as rows show it."""
-        # The same as of the fraction, without making one: whole numbers and fractions divide correctly rounded.
+        """A word as rows show it: as of the fraction, which need not be made to be divided correctly rounded."""
         return float(word[0] / word[1] if isinstance(word, tuple) else word)
 
     def established(self, case: Case, found: Found) -> dict[str, bool]:
