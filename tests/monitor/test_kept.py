@@ -2,6 +2,7 @@
 
 import json
 import sqlite3
+import time
 from pathlib import Path
 from typing import Any
 
@@ -95,6 +96,17 @@ def test_what_the_end_of_a_file_has_is_not_written_twice(tmp_path: Path) -> None
         file.append(lines)
         assert (tmp_path / "a.jsonl").read_bytes() == b'{"n":0}\n' + whole
     assert overlap(b"", whole) == 0
+
+
+def test_a_long_file_goes_on_after_a_kill_in_no_time(tmp_path: Path) -> None:
+    lines = [b'{"rule":"errors","n":%06d,"state":"firing"}\n' % n for n in range(40_000)]
+    whole, before = b"".join(lines), b'{"n":0}\n' * 5
+    (tmp_path / "a.jsonl").write_bytes(before + whole[: len(whole) // 2 + 7])  # in the middle of a line
+    begun = time.process_time()
+    AlertFile(tmp_path / "a.jsonl").append(lines)
+    AlertFile(tmp_path / "a.jsonl").append([b'{"n":1}\n'])
+    assert time.process_time() - begun < 5  # comparing at every byte takes minutes
+    assert (tmp_path / "a.jsonl").read_bytes() == before + whole + b'{"n":1}\n'
 
 
 def test_alerts_go_on_in_a_file_that_was_moved_away(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from live_logs import NOON, run
+from live_logs import NOON, run, told
 from places import ROOT, SHARED
 
 JSON = {"Content-Type": "application/json"}
@@ -157,6 +157,23 @@ def test_spans_in_every_form_become_records(tmp_path: Path) -> None:
     assert fields["reason_ms"]["p50"] == 700
     assert fields["unauthorised"]["mean"] == pytest.approx(1 / (valid + 1))
     assert found["fired"] == {"auth_failure": 1}
+
+
+@pytest.mark.parametrize("answers", ["by itself", "by a model"])
+def test_a_retriever_that_finds_nothing_is_an_empty_retrieval(tmp_path: Path, answers: str) -> None:
+    log = tmp_path / "spans.jsonl"
+    with log.open("w") as file:
+        for n in range(1, 9):
+            retriever, model, chain = spans(n, n)
+            if n > 5:
+                kept = [one for one in retriever["attributes"] if not one["key"].startswith("retrieval.")]
+                retriever["attributes"] = kept
+            asked = [retriever, chain] if n > 5 and answers == "by itself" else [retriever, model, chain]
+            file.write(json.dumps(request(asked)) + "\n")
+    found = told(log)
+    assert (found["records"], found["problems"]) == (8, {})
+    assert found["fields"]["empty"]["samples"] == 8
+    assert found["fields"]["empty"]["mean"] == 3 / 8
 
 
 def test_protobuf_is_read_as_the_library_reads_it() -> None:

@@ -93,7 +93,8 @@ def assembled(trace: str, spans: Mapping[str, Span], rules: Rules) -> Read:
         return Read(damage=damage)
     question = _question(outer, found) or _known_question(live, rules)
     plain = outer is not None and not outer.kind and question and _whole(outer) is not None
-    if not found and not calls and not plain and not any(span.status for span in top):
+    asked = any(span.kind == RETRIEVER for span in live.values())  # and perhaps nothing was found
+    if not asked and not found and not calls and not plain and not any(span.status for span in top):
         return Read(skip="neither retrieval nor a model call in it (building an index?)")
     if not question:
         return Read(skip="no question in its spans")

@@ -79,6 +79,9 @@ class Watch:
         """At how many ticks in a row a rule was true."""
         self.firing: dict[str, int] = {}
         """Since which tick a rule fires."""
+        self._fields = tuple(dict.fromkeys(one.field for rule in self.rules for one in rule.conditions))
+        self._counts: dict[int, dict[str, int]] = {}
+        """How many records of each held minute say something of those fields."""
 
     def step(self, minute: Minute) -> Iterator[Alert]:
         """The alerts that begin or end up to a new minute."""
@@ -110,9 +113,9 @@ class Watch:
         if self.at is None:
             return []
         while self.held and self.held[0].at <= self.at - LONGEST:
-            self.held.popleft()
+            self._counts.pop(self.held.popleft().at, None)
         made = []
-        counted = _Counted(self.held, self.at)
+        counted = _Counted(self.held, [self._counted(minute) for minute in self.held], self.at)
         for rule in self.rules:
             readings = tuple(self._reading(one, rule.window, counted) for one in rule.conditions)
             state = next(state for state in State if any(one.state is state for one in readings))
@@ -124,6 +127,13 @@ class Watch:
 
     said: Sequence[tuple[Rule, Tick]] = ()
     """What every rule said at the last tick."""
+
+    def _counted(self, minute: Minute) -> dict[str, int]:
+        """How many records of a held minute say something of each field: worked out once, and not at each tick."""
+        known = self._counts.get(minute.at)
+        if known is None:
+            known = self._counts[minute.at] = {field: _said(minute, field) for field in self._fields}
+        return known
 
     def limit(self, condition: Condition) -> Fraction | None:
         """From where on a condition is bad; None where that takes a baseline, and there is none."""
@@ -174,6 +184,7 @@ class Watch:
         self.at = state["at"]
         self.in_a_row, self.firing = dict(state["in_a_row"]), dict(state["firing"])
         self.held = deque(held)
+        self._counts = {}
 
 
 def telling(tick: Tick) -> int:
@@ -189,20 +200,18 @@ def _rank(reading: Reading) -> tuple[bool, int]:
 class _Counted:
     """The minutes of an hour at one tick; what several rules ask for is worked out once."""
 
-    def __init__(self, held: Sequence[Minute], at: int) -> None:
+    def __init__(self, held: Sequence[Minute], counts: Sequence[Mapping[str, int]], at: int) -> None:
+        """`counts` has for each minute how many of its records say something of each field."""
         self._held = list(held)
+        self._counts = counts
         self._at = at
-        self._counts: dict[str, list[int]] = {}
         self._sorted: dict[tuple[str, int], list[tuple[int, int]]] = {}
 
     def window(self, field: str, length: int, *, grows: bool) -> Window:
-        counts = self._counts.get(field)
-        if counts is None:
-            counts = self._counts[field] = [_said(minute, field) for minute in self._held]
         first, samples = len(self._held), 0
         while first and self._held[first - 1].at > self._at - length:
             first -= 1
-            samples += counts[first]
+            samples += self._counts[first][field]
         while grows and samples < ENOUGH and length < LONGEST:
             if not first:
                 length = LONGEST
@@ -214,7 +223,7 @@ class _Counted:
                 first += 1
                 break
             length = before
-            samples += counts[first]
+            samples += self._counts[first][field]
         if grows and samples < ENOUGH:
             length = LONGEST
         return Window(self._held[first:], samples, length)

@@ -70,7 +70,7 @@ class AlertFile:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             with self.path.open("ab+") as file:
                 size = file.seek(0, os.SEEK_END)
-                file.seek(max(0, size - len(data)))
+                file.seek(max(0, size - len(data) - 1))  # with the end of the line before
                 there = overlap(file.read(), data)
                 file.seek(0, os.SEEK_END)
                 file.write(data[there:])
@@ -82,12 +82,16 @@ class AlertFile:
 
 
 def overlap(before: bytes, data: bytes) -> int:
-    """How much of the beginning of some data is at the end of what is there.
+    """How much of the beginning of some lines is at the end of what is there: whole lines, and a part of one.
 
-    >>> overlap(b"xx one\\ntw", b"one\\ntwo\\n"), overlap(b"", b"one"), overlap(b"one", b"two")
-    (6, 0, 0)
+    >>> overlap(b"xx one\\ntw", b"one\\ntwo\\n"), overlap(b"one\\ntw", b"one\\ntwo\\n"), overlap(b"tw", b"two\\n")
+    (0, 6, 2)
     """
-    for size in range(min(len(before), len(data)), 0, -1):
-        if before.endswith(data[:size]):
-            return size
-    return 0
+    first = data[: data.find(b"\n") + 1]
+    place = before.find(first)
+    while place >= 0:
+        if before[place - 1 : place] in (b"", b"\n") and data.startswith(before[place:]):
+            return len(before) - place
+        place = before.find(first, place + 1)
+    part = before[before.rfind(b"\n") + 1 :]
+    return len(part) if data.startswith(part) else 0

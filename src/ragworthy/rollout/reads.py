@@ -1,12 +1,13 @@
 """How a rule came out, and the numbers of minutes that rules are about."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from fractions import Fraction
 from typing import NamedTuple
 
 from ragworthy.live.minutes import Minute, unit_of
-from ragworthy.stats import percentile
+from ragworthy.live.watch import percentile_of
 
 
 class Held(StrEnum):
@@ -49,6 +50,8 @@ def mean(minutes: Sequence[Minute], field: str) -> Fraction | None:
 
 
 def middle(minutes: Iterable[Minute], field: str, percent: int) -> Fraction | None:
-    """A percentile over all values of a field."""
-    values = sorted(units for one in minutes for units, times in one.values[field].items() for _ in range(times))
-    return percentile(values, percent) / unit_of(field) if values else None
+    """A percentile over all values of a field, from how often each occurs: an hour may hold millions of records."""
+    together: Counter[int] = Counter()
+    for one in minutes:
+        together.update(one.values[field])
+    return percentile_of(sorted(together.items()), together.total(), percent, unit_of(field)) if together else None
