@@ -68,12 +68,12 @@ def test_the_bundled_example_can_show_everything() -> None:
     assert [line for line in measured if not line.startswith("  yes  answers.")] == []
     assert "  yes  answers.under_refusal: 0.0417 over 24 cases, true rate 1 % … 20 %" in measured
     assert section(lines, "What the gates can show") == [
-        "  yes  answers.precision ≥ 0.80: shown by 46 cases (worth 42, as some share a document); "
-        "52 % of such sets would show it (at 91 %: one bad case added)",
-        "  yes  answers.chr ≥ 0.75: shown by 46 cases (worth 42, as some share a document); "
-        "87 % of such sets would show it (at 94 %: one bad case added)",
-        "  no   answers.under_refusal ≤ 0.05: 24 cases, needs 73 clean ones at least",
-        "  no   answers.over_refusal ≤ 0.10: 48 cases show it with 2 % chance, about 2,100 with 80 % "
+        "  yes  answers.precision ≥ 0.80: 46 cases (worth 42, as some share a document) show it; "
+        "so would 52 % of such sets (at 91 %: one bad case added)",
+        "  yes  answers.chr ≥ 0.75: 46 cases (worth 42, as some share a document) show it; "
+        "so would 87 % of such sets (at 94 %: one bad case added)",
+        "  no   answers.under_refusal ≤ 0.05: 24 cases cannot show it: that takes at least 73 without a bad one",
+        "  no   answers.over_refusal ≤ 0.10: 48 cases have a 2 % chance to show it, about 2,100 would have 80 % "
         "(at 8.2 %: one bad case added)",
     ]
     assert "refusals = [" not in out

@@ -345,7 +345,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-RATE = "100 cases show it with 26 % chance, about 454 with 80 % (at 85.1 %: one bad case added)"
+RATE = "100 cases have a 26 % chance to show it, about 454 would have 80 % (at 85.1 %: one bad case added)"
 LOSS = "100 cases find a loss of 12.8 points in four of five (10.8 % flip, these two runs); too sharp: two runs of an "
 
 
@@ -440,13 +440,21 @@ def test_a_blessed_baseline_knows_how_many_questions_flip(folder: Path) -> None:
 def test_the_panel(folder: Path) -> None:
     result = rw.score("answers", gold="gold.jsonl", traces="traces.jsonl", slices=["topic"])
     lines = panel.lines("answers", result.report["suites"]["answers"])
-    assert lines[0] == "answers: 100 questions; it says nothing of questions that are not like these"
+    assert lines[0] == "answers: 100 questions; nothing is known about questions unlike these"
     small = "topic=t0 (25), topic=t1 (25), topic=t2 (25), topic=t3 (25)"
     assert f"slices of fewer than 30 cases show hardly anything: {small}" in lines
     assert any(line.startswith("not measured: answers.under_refusal: no unanswerable question") for line in lines)
     body = dict(result.report["suites"]["answers"])
     body["metrics"] = body["metrics"] | {"retrieval.delta_s_median": {"undefined": None, "den": None}}
     assert any(line.startswith("ΔS does not see citations of the nearest wrong") for line in panel.lines("x", body))
+
+
+def test_slices_are_as_small_as_their_questions_not_as_their_runs(folder: Path) -> None:
+    body = dict(rw.score("answers", gold="gold.jsonl", traces="traces.jsonl").report["suites"]["answers"])
+    of_runs = {"value": 0.9, "num": 54, "den": 60, "n": 10, "low": 0.6, "high": 0.98, "undefined": None}
+    of_questions = of_runs | {"num": None, "den": None}
+    body["slices"] = {"type=code": {"retrieval.recall@5": of_runs, "retrieval.hit@5": of_questions}}
+    assert "slices of fewer than 30 cases show hardly anything: type=code (10)" in panel.lines("retrieval", body)
 
 
 # the page

@@ -89,6 +89,15 @@ def test_a_waterfall_adds_up() -> None:
     assert waterfall([Went(Steps(False), 3)]) == []
 
 
+def test_where_only_the_first_result_counts_the_waterfall_says_so() -> None:
+    first = Steps(True, retrieved=True, in_top=True, first=True)
+    known = [Went(first, 5), Went(first._replace(in_top=False), 2), Went(Steps(True, retrieved=False), 1)]
+    told = [(one["step"], one["left"], one["lost"]) for one in waterfall(known)]
+    assert told == [("asked", 8, 0), ("retrieved", 7, 1), ("first", 5, 2)]
+    answered = Went(Steps(True, retrieved=True, in_top=True, cited=True))
+    assert [one["step"] for one in waterfall([*known, answered])] == ["asked", "retrieved", "in_top", "cited"]
+
+
 # two suites, one cause
 
 TEXTS = {"a": "kept for 45 days", "b": "harbor sync copies", "c": "something else", "d": "one more"}

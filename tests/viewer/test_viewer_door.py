@@ -53,7 +53,8 @@ def test_a_request_to_this_machine_is_answered(here: Here, host: str) -> None:
 @pytest.mark.parametrize(
     "host",
     ["evil.example", "evil.example:80", "127.0.0.1.evil.example", "localhost.evil.example", "10.0.0.1", "[fe80::1]",
-     "0.0.0.0", "", "127.0.0.1@evil.example", "evil.example, 127.0.0.1", "2130706433"],
+     "0.0.0.0", "", "127.0.0.1@evil.example", "evil.example, 127.0.0.1", "2130706433",
+     "localhost:80@evil.example", "127.0.0.1:8765.evil.example", "[::1]evil.example", "localhost:²"],
 )  # fmt: skip
 def test_a_request_by_another_name_is_refused(here: Here, host: str) -> None:
     found = here.get("/runs", Host=host)
@@ -289,7 +290,8 @@ def test_without_the_token_nothing_is_shown(guarded: Here) -> None:
 
 def test_a_token_in_an_address_does_not_count_and_is_not_logged(folder: Path) -> None:
     with serving(folder, "--token-env", "VIEW_TOKEN", env={"VIEW_TOKEN": SECRET}) as here:
-        for path in (f"/runs?token={SECRET}", f"/login?token={SECRET}", f"/runs?access_token={SECRET}"):
+        for path in (f"/runs?token={SECRET}", f"/login?token={SECRET}", f"/runs?access_token={SECRET}",
+                     f"/{SECRET}", f"/runs/{SECRET}/report.html"):  # fmt: skip
             assert here.get(path).status in (200, 303)
         assert here.get(f"/runs?token={SECRET}", Authorization=f"Bearer {SECRET}").status == 200
         assert here.sent("/login", "/login", token=SECRET).status == 303

@@ -42,6 +42,9 @@ class Steps(NamedTuple):
     """Whether the claim says what the gold set says."""
     kept: bool | None = None
     """Whether the locked constraints are kept."""
+    first: bool = False
+    """Whether the first result is all that counts, as no answer cites anything: `in_top` then says whether it is right.
+    """
 
 
 class Blame(NamedTuple):
@@ -129,6 +132,8 @@ _WAY = (
     ("kept", (Cause.CONSTRAINT_BROKEN,)),
 )
 """The steps in their order, each with what it is called when a question is lost there."""
+FIRST = "first"
+"""What the step among the first k is called where only the first result counts."""
 _ALWAYS = frozenset({"in_corpus", "retrieved", "in_top", "cited", "in_scope", "right"})
 """Steps that are shown although nothing is lost, where the files can show them at all."""
 
@@ -164,6 +169,7 @@ def waterfall(known: Iterable[Went]) -> list[dict[str, Any]]:
     left = lost.total()
     if not left:
         return []
+    first = all(one.steps.first for one in asked if one.steps.in_top is not None)
     way: list[dict[str, Any]] = [{"step": "asked", "left": left, "lost": 0, "fine": 0, "unknown": 0}]
     for step, causes in _WAY:
         gone = sum(lost[cause] for cause in causes)
@@ -171,7 +177,8 @@ def waterfall(known: Iterable[Went]) -> list[dict[str, Any]]:
         seen = step in _ALWAYS and any(getattr(one.steps, step) is not None for one in asked)
         if gone or seen:
             spared = sum(fine[cause] for cause in causes)
-            way.append({"step": step, "left": left, "lost": gone, "fine": spared, "unknown": unknown[step]})
+            name = FIRST if step == "in_top" and first else step
+            way.append({"step": name, "left": left, "lost": gone, "fine": spared, "unknown": unknown[step]})
     return way
 
 

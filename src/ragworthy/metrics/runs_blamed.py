@@ -51,6 +51,7 @@ def steps_of(facts: Facts, k: int, *, held: bool | None = None) -> Steps:
         in_top=found_in(facts, k) and not low if known else None,
         cited=facts.named or (facts.covered and facts.accurate is not False) if told else False if silent else None,
         in_scope=facts.in_scope if told else None,
+        first=facts.by_rank and facts.answered,
     )
 
 

@@ -131,16 +131,16 @@ def rate_line(rate: Rate) -> str:
     other = "good" if rate.missed else "bad"
     planned = f"at {planned_of(rate)}: one {other} case added"
     if rate.settled:
-        told = f"{'shown to be missed' if rate.missed else 'shown'} by {cases}{worth}"
-        return f"{told}; {show.percent(rate.chance)} of such sets would show it ({planned})"
+        told = f"{cases}{worth} show {'that it is missed' if rate.missed else 'it'}"
+        return f"{told}; so would {show.percent(rate.chance)} of such sets ({planned})"
     if rate.needed is None and rate.missed:
         return f"{cases}{worth}, too near to tell on which side it is"
     if rate.needed is None:
-        return f"{cases}{worth}, needs {rate.clean:,} clean ones at least"
+        return f"{cases}{worth} cannot show it: that takes at least {rate.clean:,} without a bad one"
     that = "that it is missed" if rate.missed else "it"
     return (
-        f"{cases}{worth} show {that} with {show.percent(rate.chance)} chance, "
-        f"about {rate.needed:,} with 80 % ({planned})"
+        f"{cases}{worth} have a {show.percent(rate.chance)} chance to show {that}, "
+        f"about {rate.needed:,} would have 80 % ({planned})"
     )
 
 

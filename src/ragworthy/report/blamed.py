@@ -10,6 +10,7 @@ STEPS = {
     "in_corpus": "in the corpus",
     "retrieved": "retrieved",
     "in_top": "in the first {k}",
+    "first": "first result right",
     "answered": "answered",
     "cited": "cited",
     "in_scope": "in scope",

@@ -3,6 +3,7 @@
 from collections import Counter
 from typing import Any
 
+from ragworthy.metrics.registry import all_metrics
 from ragworthy.report.show import gate_name, plural
 
 
@@ -90,3 +91,11 @@ def gate_names(gates: list[dict[str, Any]]) -> list[str]:
     return [
         f"{name} ({gate['shown']['rule']})" if many[name] > 1 else name for name, gate in zip(names, gates, strict=True)
     ]
+
+
+def why_of(gate: dict[str, Any]) -> str:
+    """Why there is the gate; where nobody wrote it, what its metric is."""
+    if gate["why"]:
+        return str(gate["why"])
+    metric = all_metrics().get(gate["metric"].partition("@")[0])
+    return metric.definition if metric is not None else ""

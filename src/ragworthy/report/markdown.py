@@ -3,9 +3,8 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ragworthy.metrics.registry import all_metrics
 from ragworthy.report import changes, compared, panel, tested
-from ragworthy.report.headline import gate_names, heading
+from ragworthy.report.headline import gate_names, heading, why_of
 from ragworthy.report.last import not_valid
 from ragworthy.report.markdown_details import Section, folded, metrics, table
 from ragworthy.report.markdown_offenders import brief_offenders, offenders
@@ -171,7 +170,7 @@ def _gates(report: dict[str, Any]) -> list[str]:
         outcome = _OUTCOME[gate["outcome"]] if gate.get("judged", True) else "not judged"
         outcome = "⏸️ waived" if "waiver" in gate else outcome
         cells = (shown[key] for key in ("value", "cases", "interval", "rule"))
-        rows.append((gate_name(gate).replace("[", " ["), outcome, *cells, _why(gate)))
+        rows.append((gate_name(gate).replace("[", " ["), outcome, *cells, why_of(gate)))
     header = ("gate", "outcome", "value", "cases", "95 % interval", "threshold", "why")
     lines = [*table(header, rows), ""]
     of_pairs, pairs, alike = compared.table(gates)
@@ -183,14 +182,6 @@ def _gates(report: dict[str, Any]) -> list[str]:
         below += [fill("- {}: {}", head, note) for note in gate_notes(gate)]
     below += [fill("- {}", note) for note in default_notes(gates)]
     return [*lines, *below, ""] if below else lines
-
-
-def _why(gate: dict[str, Any]) -> str:
-    """Why there is the gate; where nobody wrote it, what its metric is."""
-    if gate["why"]:
-        return str(gate["why"])
-    metric = all_metrics().get(gate["metric"].partition("@")[0])
-    return metric.definition if metric is not None else ""
 
 
 def _named(gate: dict[str, Any]) -> Markdown:

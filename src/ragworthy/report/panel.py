@@ -26,20 +26,21 @@ def lines(suite: str, body: dict[str, Any]) -> list[str]:
 def _size(suite: str, body: dict[str, Any]) -> str:
     """How many questions there are, and what clusters leave of them."""
     counts = body["counts"]
-    told = f"{suite}: {plural(counts['gold'], 'question')}" if "gold" in counts else ""
+    told = f"{plural(counts['gold'], 'question')} " if "gold" in counts else ""
     clustered = {name: one for name, one in body["metrics"].items() if (one.get("deff") or 1) > 1}
     if clustered:
         name, worst = max(clustered.items(), key=lambda one: float(one[1]["deff"]))
-        of = f"in {name} of {plural(worst['clusters'], 'cluster')}"
-        told += f"{', ' if told else f'{suite}: '}{of}: worth up to {worst['deff']:.1f} times fewer"
-    return f"{f'{told};' if told else f'{suite}:'} it says nothing of questions that are not like these"
+        told += f"in {plural(worst['clusters'], 'cluster')}, for {name} worth up to {worst['deff']:.1f} times fewer"
+    return f"{suite}: {f'{told.rstrip()}; ' if told else ''}nothing is known about questions unlike these"
 
 
 def _slices(body: dict[str, Any]) -> Iterator[str]:
     """Slices that are too small to say anything."""
     small = []
     for name, metrics in body["slices"].items():
-        most = max((cases_of(one) for one in metrics.values() if is_rate(one) and not one["undefined"]), default=0)
+        rates = [one for one in metrics.values() if is_rate(one) and not one["undefined"]]
+        asked = [one["n"] for one in rates if one["den"] is None and one.get("n")]  # questions, not runs of them
+        most = max(asked or map(cases_of, rates), default=0)
         if most < RELEASE:
             small.append(f"{name} ({most})")
     if small:

@@ -14,8 +14,16 @@ HASH = 12
 _MODEL = ("model_id", "model", "answerer", "llm")
 """Where runs say which model answered: in how outputs were made, or among the knobs."""
 _NOUNS = {"index_hash": "index"}
+_EVIDENCE = {
+    "trace": "traces", "run": "TREC run", "runs": "runs", "outputs": "outputs", "pairs": "votes", "raters": "votes",
+    "scholar": "votes of the scholar", "auditor": "votes of the auditor", "operators": "records of operators",
+}  # fmt: skip
+"""What was scored, by the role of its file."""
+LIVE = "held against"
+SHOWN = 3
+"""So many files are named."""
 _WANTED = ("target", "model", "commit", "index", "baseline")
-_LAST = ("gold set", "baseline")
+_LAST = ("gold set", LIVE, "baseline")
 
 
 class Fact(NamedTuple):
@@ -37,14 +45,18 @@ def facts(report: Mapping[str, Any]) -> list[Fact]:
         if len(values) == len(suites) and len(set(values.values())) == 1:
             found.append(Fact(what, next(iter(values.values()))))
         else:
-            found += [Fact(f"{what} ({name})", said) for name, said in values.items()]
-    silent = [what for what in _WANTED if all(what not in one for one in told.values())]
+            alike: dict[str, list[str]] = {}
+            for name, said in values.items():
+                alike.setdefault(said, []).append(name)
+            found += [Fact(f"{what} ({', '.join(names)})", said) for said, names in alike.items()]
+    known = {what for one in told.values() for what in one}
+    silent = [what for what in _WANTED if what not in known and not (what == "baseline" and LIVE in known)]
     return [*found, *([Fact("not said", ", ".join(silent))] if silent else [])]
 
 
 def _in_order(told: Iterable[dict[str, str]]) -> list[str]:
     names = dict.fromkeys(name for one in told for name in one)
-    return sorted(names, key=lambda name: name in _LAST)
+    return sorted(names, key=lambda name: _LAST.index(name) + 1 if name in _LAST else 0)
 
 
 def _of_suite(report: Mapping[str, Any], suite: str, body: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -65,6 +77,12 @@ def _of_suite(report: Mapping[str, Any], suite: str, body: Mapping[str, Any]) ->
         yield "index", _file(corpus[0])
     if gold := _gold(suite, body, provenance):
         yield "gold set", gold
+    for role, noun in _EVIDENCE.items():
+        if files := [one for one in body["inputs"] if one["role"].partition(":")[0] == role]:
+            more = f" and {plural(len(files) - SHOWN, 'more file')}" if len(files) > SHOWN else ""
+            yield noun, "; ".join(map(_file, files[:SHOWN])) + more
+    if live := [one for one in body["inputs"] if one["role"].partition(":")[0] in ("live", "live_run")]:
+        yield LIVE, _file(live[0])
     if baseline := provenance.get("baseline"):
         yield "baseline", f"{baseline['path']}, sha256 {baseline['sha256'][:HASH]}"
 

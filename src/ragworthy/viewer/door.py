@@ -102,7 +102,8 @@ class Door:
             _log_defect(error)
             await answer.whole(500, self.page(500, "a defect of ragworthy: the terminal that it runs in says which"))
         took = 1000 * (time.monotonic() - begun)
-        tell(f"{scope['method']} {scope['path'][:200]} {answer.status} {took:.0f} ms")  # never with its query
+        path = self.rules.sessions.masked(scope["path"])[:200]
+        tell(f"{scope['method']} {path} {answer.status} {took:.0f} ms")  # never with its query, nor with the token
 
     async def _admitted(self, scope: Scope, receive: Receive, answer: "_Answer") -> None:
         headers = _Headers(scope["headers"])
@@ -157,9 +158,13 @@ class Door:
             raise Refused(413, f"expected {scope['method']} without a body")
 
     def _is_here(self, host: str) -> bool:
-        name = host.lower()
-        name = name.partition("]")[0].removeprefix("[") if name.startswith("[") else name.partition(":")[0]
-        name = name.removesuffix(".")
+        name, bracket, port = host.lower().partition("]") if host.startswith("[") else (host.lower(), "", "")
+        if not bracket:
+            name, colon, number = name.partition(":")
+            port = colon + number
+        if port and not (port[:1] == ":" and port[1:].isascii() and port[1:].isdecimal()):
+            return False
+        name = name.removeprefix("[").removesuffix(".")
         if name in self.rules.hosts:
             return True
         if not self.rules.any_address:

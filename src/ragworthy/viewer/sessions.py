@@ -23,6 +23,7 @@ class Sessions:
         """`name` is that of the cookie."""
         self.name = name
         self.guarded = bool(token)
+        self._plain = token
         self._token = hashlib.sha256(token.encode()).digest()
         self._secret = secrets.token_bytes(32)
         self._open: OrderedDict[str, None] = OrderedDict()
@@ -31,6 +32,10 @@ class Sessions:
     def is_token(self, given: str) -> bool:
         """Whether it is the token; how long that takes does not tell."""
         return hmac.compare_digest(hashlib.sha256(given.encode("utf-8", "replace")).digest(), self._token)
+
+    def masked(self, text: str) -> str:
+        """A text without the token: somebody may have put it into an address."""
+        return text.replace(self._plain, "…") if self._plain else text
 
     def begin(self) -> str:
         """A visit that is let in."""

@@ -12,10 +12,12 @@ from pathlib import Path
 import pytest
 from selectolax.lexbor import LexborHTMLParser
 
-from conftest import run_cli
+import rollouts_laid
+from conftest import run_cli, write_jsonl
 from hostile import EVIL
 from pages_laid import gated, lay, page_of
 from ragworthy.report.html.env import content_policy, island, steerless
+from ragworthy.report.tested import facts
 
 SECTIONS = ["gates", "tested", "changed", "wrong", "charts", "questions", "numbers", "limits", "glossary"]
 CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
@@ -127,7 +129,59 @@ def test_the_panel_of_limits_is_there_when_everything_holds(tmp_path: Path) -> N
     found = [one.attributes["id"] for one in tree.css("main > section.section")]
     assert "limits" in found
     assert "changed" not in found  # without a baseline there is no such section, empty or not
-    assert "it says nothing of questions that are not like these" in text_of(tree, "#limits")
+    assert "nothing is known about questions unlike these" in text_of(tree, "#limits")
+
+
+def test_every_gate_says_what_it_is_for(tmp_path: Path) -> None:
+    with contextlib.chdir(tmp_path):
+        assert run_cli("init").code == 0
+        assert run_cli("gate", "-q").code == 0
+    tree = LexborHTMLParser((tmp_path / ".ragworthy/report.html").read_text(encoding="utf-8"))
+    rows = {
+        row.css_first(".gate-name").text(): row.css_first(".why").text() for row in tree.css("table.gates tbody tr")
+    }
+    assert rows["chr citation hit rate"] == "answers cite the evidence"
+    assert rows["missing"] == "Number of gold questions without a trace."  # nobody wrote a reason: what it counts
+    words = text_of(tree, "#glossary")
+    assert "answers.chr citation hit rate Share of" in words
+    assert "Not measured: never" not in words and "Not measured: nothing was shipped." in words
+
+
+def test_a_page_on_an_index_says_what_its_ranks_and_distances_rest_on(tmp_path: Path) -> None:
+    """No answer was written: the first result is all that counts. Distances are raw."""
+    rollouts_laid.lay(tmp_path, count=6)
+    for name in ("live.jsonl", "b.jsonl"):
+        rows = [json.loads(line) for line in (tmp_path / name).read_text(encoding="utf-8").splitlines()]
+        for row in rows:
+            if (name, row["qid"], row["paraphrase"]) == ("b.jsonl", "Q1", 0):
+                row["topk"].reverse()
+            cited = {"id": row["topk"][0]["id"], "offsets": [1000, 1100]}
+            model = {"name": "m", "weights": "f" * 64}
+            row |= {"answer_citations": [cited], "cited_by": "rank", "delta_s_model": model}
+        write_jsonl(tmp_path / name, rows)
+    with contextlib.chdir(tmp_path):
+        words = ("--gold", "gold.jsonl", "--trace", "b.jsonl", "--live", "live.jsonl", "-o", "page.html")
+        assert run_cli("score", "retrieval", "-q", *words).code in (0, 1, 3, 4)
+    tree = LexborHTMLParser((tmp_path / "page.html").read_text(encoding="utf-8"))
+    wrong = text_of(tree, "#wrong")
+    assert "first result right" in wrong and "5 (−1)" in wrong and "is not the first result" in wrong
+    assert "Each with the worst of its runs." in wrong and "in the first 5" not in wrong
+    charts = text_of(tree, "#charts")
+    assert "These are raw" in charts and "danger" not in charts
+    tested = text_of(tree, "#tested")
+    assert re.search(r"traces b\.jsonl, 36 records.* held against live\.jsonl, 36 records", tested)
+    assert "baseline" not in tested
+
+
+def test_what_several_suites_share_is_told_once() -> None:
+    def suite(index: str, trace: str) -> dict[str, object]:
+        made = {"role": "trace", "path": trace, "records": 2, "sha256": "a" * 64}
+        return {"inputs": [made], "frozen": "unlocked", "provenance": {"index_hash": index}}
+
+    report = {"suites": {"answers": suite("i", "t"), "stability": suite("i", "s"), "latency": suite("j", "l")}}
+    told = [tuple(fact) for fact in facts(report)]
+    assert told[:2] == [("index (answers, stability)", "i"), ("index (latency)", "j")]
+    assert ("traces (stability)", f"s, 2 records, sha256 {'a' * 12}") in told
 
 
 # nothing from elsewhere

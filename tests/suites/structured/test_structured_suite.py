@@ -1011,7 +1011,7 @@ def test_doctor_says_what_the_files_cannot_show(tmp_path: Path) -> None:
         "structured: 6 questions (6 different), 5 valid, 0 failed, 1 missing",
         "  1 question has no output",
         "  the outputs do not say model_id in 1 of 5 outputs",
-        "  no   structured.score ≥ 95: 6 cases show that it is missed with 21 % chance, about 62 with 80 % "
+        "  no   structured.score ≥ 95: 6 cases have a 21 % chance to show that it is missed, about 62 would have 80 % "
         "(at 85.7: one good case added)",
         "  6 different questions: a smoke test needs at least 10 [RW-W15]",
     ):
@@ -1027,7 +1027,9 @@ def test_doctor_says_what_the_files_cannot_show(tmp_path: Path) -> None:
 def test_doctor_names_the_slice_of_a_gate(six: Path) -> None:
     rules = '[[gate]]\nmetric = "structured.score"\nmin = 90\nslice = "region=north"\n'
     done = run_cli("doctor", "-c", policy(six, rules))
-    line = "  no   structured.score[region=north] ≥ 90: 3 cases, needs 35 clean ones at least"
+    line = (
+        "  no   structured.score[region=north] ≥ 90: 3 cases cannot show it: that takes at least 35 without a bad one"
+    )
     assert line in done.out.splitlines()
     assert "What is in the way of a verdict\n  nothing: every metric is measured\n" in done.out
 

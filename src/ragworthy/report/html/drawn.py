@@ -120,11 +120,17 @@ def _slices(suite: str, body: Json, gates: Sequence[Json], terms: Terms) -> Iter
         overall = [_value(body["metrics"][name]) for name in names]
         title = f"By {field}"
         chart = bars.Slices(
-            f"{title} ({suite})", [one.partition("=")[2] for one in kept], list(map(terms.name, names)), cells, overall
+            f"{title} ({suite})", [one.partition("=")[2] for one in kept], _shortest(names), cells, overall
         )
         more = f" {plural(len(shown) - len(kept), 'more slice')} not drawn." if len(shown) > len(kept) else ""
         caption = Markup("{}: each slice with its 95 % interval; dashed: all questions.{}")
         yield Figure(title, bars.small_multiples(chart), caption.format(_joined(terms, names), more))
+
+
+def _shortest(names: Sequence[str]) -> list[str]:
+    """Metrics without their suite, where that leaves them apart."""
+    short = [name.partition(".")[2] for name in names]
+    return short if len(set(short)) == len(short) else list(names)
 
 
 def _is_share(metric: Json | None) -> bool:
@@ -148,16 +154,18 @@ def _distances(body: Json, rows: Sequence[Json], terms: Terms) -> Iterator[Figur
         return
     low = 0.0
     bands = []
-    counts = (body.get("delta_s") or {}).get("bands") or {}
-    for band, limit in (*BANDS, ("danger", 1)):
+    told = body.get("delta_s") or {}
+    counts = told.get("bands") or {}
+    for band, limit in (*BANDS, ("danger", 1)) if told.get("scaled", True) else ():
         bands.append(histogram.Band(band, low, float(limit), band in ("risk", "danger"), counts.get(band)))
         low = float(limit)
     title = "Distance ΔS of question and cited text"
     found = histogram.Histogram(
         title, histogram.bins_of(values, 0, 1, BINS), bands, "ΔS", "questions", RATE._replace(zero=True)
     )
-    caption = Markup("{}: 0 is the same text, 1 has nothing to do with it.")
-    yield Figure(title, histogram.picture(found), caption.format(terms.word("ΔS", Kind.WORD)))
+    raw = "" if bands else " These are raw: without a calibration no band says which of them are near."
+    caption = Markup("{}: 0 is the same text, 1 has nothing to do with it.{}")
+    yield Figure(title, histogram.picture(found), caption.format(terms.word("ΔS", Kind.WORD), raw))
 
 
 _MARKS = {"→": "→ all cite one section", "←": "← nothing is cited", "<>": "<> some differ", "×": "× all differ"}
@@ -198,8 +206,9 @@ def _frontier(body: Json, gates: Sequence[Json], terms: Terms) -> Iterator[Figur
         title = "Accuracy against latency" + ("" if load is None else f" at {load:g} requests/s")
         chart = scatter.Scatter(title, "P95, ms", "precision", dots, near, least)
         far = f" The gate of P95 is {limit} ms, far to the right." if limit is not None and near is None else ""
-        text = Markup("{} against {}; the stepped line is the {}: what nothing beats in both.{}")
-        caption = text.format(terms.link(y), terms.link(x), terms.word("frontier", Kind.WORD), far)
+        ring = " The ring is the one that the gates judge." if any(dot.judged for dot in dots) else ""
+        text = Markup("{} against {}; filled dots are on the {}: nothing beats them in both.{}{}")
+        caption = text.format(terms.link(y), terms.link(x), terms.word("frontier", Kind.WORD), ring, far)
         yield Figure(title, scatter.picture(chart), caption)
 
 

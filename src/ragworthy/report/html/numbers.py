@@ -81,7 +81,7 @@ def _of_suite(suite: str, body: dict[str, Any], gated: Limits, voice: Voice, ter
 
 def _metric(name: str, metric: dict[str, Any], thresholds: list[Fraction], terms: Terms) -> Cells:
     rests_on = cases(metric["num"], metric["den"], metric.get("n"))
-    return terms.link(name), number_of(metric, thresholds), rests_on, interval(metric)
+    return terms.link(name), number_of(metric, thresholds), rests_on, terms.interval(interval(metric))
 
 
 def _slices(body: dict[str, Any], gated: Limits, terms: Terms) -> tuple[Cells, list[Cells]]:

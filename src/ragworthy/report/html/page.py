@@ -66,7 +66,7 @@ def _tested(material: Material) -> Markup:
 def _limits(material: Material) -> Markup:
     """What this evidence cannot show: always there."""
     suites = material.report["suites"].items()
-    return fragment("limits.html", lines=[line for suite, body in suites for line in panel.lines(suite, body)])
+    return fragment("limits.html", suites=[(suite, panel.lines(suite, body)) for suite, body in suites])
 
 
 def _glossary(terms: Terms) -> Markup:

@@ -97,7 +97,8 @@
       fields.push({ name, title, options: kept, of, counts });
   };
   const one = (nth) => (row) => (row[nth] < 0 ? [] : [String(row[nth])]);
-  if (app.dataset.several === "1") facet("suite", "Suite", values(data.suites), one(SUITE));
+  const several = app.dataset.several === "1";
+  if (several) facet("suite", "Suite", values(data.suites), one(SUITE));
   facet("is", "Result", [["wrong", "wrong"], ["fine", "as it should be"]], (row) => [rank(row) ? "wrong" : "fine"]);
   facet("label", "Label", values(data.labels), one(LABEL));
   facet("stage", "Stage", values(data.stages), one(STAGE));
@@ -221,7 +222,7 @@
     const way = WAYS[row[WAY]];
     const claim = start(claimOf(row));
     const link = el("a", { href: address(state, shown[nth]), tabindex: nth === active ? "0" : "-1" },
-      el("span.line", el("bdi.id", marked(start(row[QID]))),
+      el("span.line", el("bdi.id", marked(start(row[QID]))), several ? el("span.suite", data.suites[row[SUITE]]) : null,
         el("span.say", { dir: "auto" }, marked(start(questionOf(row))))),
       claim ? el("span.line.sub", el("span.say", { dir: "auto" }, marked(claim))) : null);
     const where = [data.stages[row[STAGE]], data.causes[row[CAUSE]]].map((said) => said && el("span", safe(said)));
@@ -357,7 +358,7 @@
   const grid = (header, body) =>
     el("div.scroll", { tabindex: "0" }, el("table",
       el("thead", el("tr", header.map((name) => el("th", { scope: "col" }, safe(name))))),
-      el("tbody", body.map((cells) => el("tr", cells.map((said) => el("td", { dir: "auto" }, safe(String(said)))))))));
+      el("tbody", body.map((cells) => el("tr", cells.map((said) => el(String(said)[24] ? "td.long" : "td", { dir: "auto" }, safe(String(said)))))))));
   const quoted = (name) => (/^[\w@%+=:,./-]+$/.test(name) ? name : `'${name.replaceAll("'", "'\"'\"'")}'`);
   const typed = (row) => {
     const template = data.show[row[SUITE]];
@@ -368,13 +369,15 @@
   };
   const reproduce = (row, sheet) => {
     const all = [typed(row), ...((sheet && sheet.go) || [])].filter(Boolean);
-    return all.map((command) => el("pre.q-go", safe(command)));
+    return all.length
+      ? all.map((command) => el("pre.q-go", safe(command)))
+      : el("p.muted", "ragworthy show, with the files of the run: they are not in its folder.");
   };
   const metrics = (row) => {
     const [told, silent] = data.profiles[row[PROFILE]];
     return [
       told.length ? el("dl.q-metrics", told.map(([name, value]) =>
-        el("div", el("dt", word(name, name.split("@")[0])), el("dd", safe(value))))) : null,
+        el("div", el("dt", word(name.slice(name.indexOf(".") + 1), name.split("@")[0])), el("dd", safe(value))))) : null,
       silent.length ? el("details", el("summary", "Metrics that say nothing of this question"),
         el("ul", silent.map((why) => el("li", safe(why))))) : null,
     ];
@@ -412,7 +415,7 @@
         step(-1, "‹ Previous"), step(1, "Next ›"),
         at < 0 ? null : el("span.place", `${count(at + 1)} of ${count(shown.length)}`)),
       el("h3", { tabindex: "-1", id: "q-title" }, id(row[QID]), chip(row, true),
-        app.dataset.several === "1" ? el("span.chip", data.suites[row[SUITE]]) : null, slices),
+        several ? el("span.chip", data.suites[row[SUITE]]) : null, slices),
       question ? text(question, "p", "ask.text") : null,
       why(row, sheet),
       sheet && sheet.view ? el("pre.q-view", { dir: "auto" }, safe(plain(sheet.view)), more(Array.isArray(sheet.view) && sheet.view[1])) : null,

@@ -29,7 +29,7 @@
   }
   let opened = [];
   window.addEventListener("beforeprint", () => {
-    opened = [...document.querySelectorAll("main details:not([open]):not(.no-print)")];
+    opened = [...document.querySelectorAll("main details:not([open]):not(.screen)")];
     for (const one of opened) one.open = true;
   });
   window.addEventListener("afterprint", () => {

@@ -8,6 +8,7 @@ from ragworthy.glossary import ENTRIES, Entry, Kind, anchor
 from ragworthy.metrics.registry import Metric, all_metrics
 from ragworthy.report.html.env import steerless
 
+_LONGEST_NAME = 40
 _BETTER = {"higher": "more is better", "lower": "less is better"}
 
 
@@ -20,7 +21,9 @@ class Definition(NamedTuple):
     """What is counted of what."""
     better: str
     undefined: str
-    source: str
+    """Where it has no value; empty where it always has one."""
+    also: str
+    """Its name spelled out, where the id is an abbreviation."""
 
 
 class Terms:
@@ -45,6 +48,13 @@ class Terms:
         self._metrics.add(base)
         return Markup('<a class="term" href="#def-{}">{}</a>').format(base, said)
 
+    def interval(self, said: str) -> Markup:
+        """An interval, with a link to what its design effect means, where it has one."""
+        ends, told, effect = said.partition("(deff ")
+        if not told:
+            return Markup("{}").format(said)
+        return Markup("{}({} {}").format(ends, self.word("deff", Kind.WORD), effect)
+
     def word(self, name: str, kind: Kind, shown: str = "") -> Markup:
         """A label, a cause, a stage or another word, as a link to what it means; plain where nothing says it."""
         found = self.entry(name, kind)
@@ -66,6 +76,18 @@ class Terms:
         return [(anchor(one), one) for one in ENTRIES if (one.name, one.kind) in self._words]
 
 
+def spelled(metric: str) -> str:
+    """What the id of a metric stands for, where it is an abbreviation.
+
+    >>> spelled("answers.chr_ceiling@5"), spelled("answers.chr"), spelled("retrieval.mrr")
+    ('', 'citation hit rate', 'mean reciprocal rank')
+    """
+    short = metric.partition(".")[2].partition("@")[0]
+    entry = next((one for one in ENTRIES if one.kind is Kind.WORD and one.name.lower() == short), None)
+    head, told, _ = entry.means.partition(":") if entry is not None else ("", "", "")
+    return head[:1].lower() + head[1:] if told and len(head) <= _LONGEST_NAME else ""
+
+
 def _defined(metric: Metric) -> Definition:
     rate = metric.kind in ("rate", "share", "ratio") and metric.event and metric.cases
     return Definition(
@@ -73,6 +95,6 @@ def _defined(metric: Metric) -> Definition:
         metric.definition,
         f"{metric.cases} {metric.event}, of all {metric.cases}" if rate else metric.cases,
         _BETTER[metric.better],
-        metric.undefined,
-        metric.source,
+        "" if metric.undefined.startswith("never") else metric.undefined,
+        spelled(metric.id),
     )

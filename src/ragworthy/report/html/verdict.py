@@ -7,11 +7,11 @@ from markupsafe import Markup
 from ragworthy import gates as g
 from ragworthy.glossary import Kind
 from ragworthy.report import compared
-from ragworthy.report.headline import gate_names, heading
+from ragworthy.report.headline import gate_names, heading, why_of
 from ragworthy.report.html.charts.gate import of_report, picture
 from ragworthy.report.html.env import fragment
 from ragworthy.report.html.material import Material
-from ragworthy.report.html.terms import Terms
+from ragworthy.report.html.terms import Terms, spelled
 from ragworthy.report.last import not_valid
 from ragworthy.report.part import partial_notes
 from ragworthy.report.show import default_notes, gate_name, gate_notes
@@ -34,15 +34,18 @@ class GateRow(NamedTuple):
     """A gate as the page shows it."""
 
     name: Markup
+    spelled: str
+    """What the name stands for, where it is an abbreviation."""
     slice: str
     kind: str
     outcome: str
     value: str
     cases: str
-    interval: str
+    interval: Markup
     rule: str
     margin: str
     why: str
+    """Why there is the gate; where nobody wrote it, what its metric is."""
     notes: list[str]
     limit: str
     """What this many cases cannot show."""
@@ -165,15 +168,16 @@ def _row(gate: dict[str, Any], name: str, terms: Terms) -> GateRow:
     shown = gate["shown"]
     return GateRow(
         terms.link(gate["metric"], terms.name(gate_name(gate | {"slice": None}))),
+        spelled(gate["metric"]),
         gate["slice"] or "",
         kind,
         word,
         shown["value"],
         shown["cases"],
-        _open(gate),
+        terms.interval(_open(gate)),
         shown["rule"],
         shown["margin"],
-        gate["why"] or "",
+        why_of(gate),
         [note for note in gate_notes(gate) if note != gate["note"]],
         gate["note"] if gate["note"] and gate.get("paired") is None else "",
         picture(of_report(gate)),

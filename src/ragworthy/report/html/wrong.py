@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 from markupsafe import Markup
 
 from ragworthy.glossary import Kind
-from ragworthy.names import Label
+from ragworthy.metrics.causes import FIRST
+from ragworthy.names import Cause, Label
 from ragworthy.report.blamed import STEPS
 from ragworthy.report.html.charts import bars, matrix
 from ragworthy.report.html.env import fragment
@@ -39,6 +40,8 @@ class Wrong(NamedTuple):
     causes: list[Blame]
     stages: list[tuple[Markup, int]]
     clusters: list[dict[str, Any]]
+    worst: bool
+    """Whether a question has several runs, of which the worst one counts."""
 
 
 def wrong(material: Material, terms: Terms) -> Markup:
@@ -53,7 +56,8 @@ def wrong(material: Material, terms: Terms) -> Markup:
 
 
 def _of_suite(suite: str, body: dict[str, Any], material: Material, terms: Terms) -> Wrong | None:
-    causes = [_blame(name, count, terms) for name, count in (body.get("causes") or {}).items()]
+    first = any(one["step"] == FIRST for one in (body.get("waterfall") or {"steps": []})["steps"])
+    causes = [_blame(name, count, terms, first=first) for name, count in (body.get("causes") or {}).items()]
     asked = "refused" in body["counts"]
     refusals = _matrix(suite, [row for row in material.rows if asked and row["suite"] == suite])
     way = _waterfall(suite, body.get("waterfall") or {"steps": []})
@@ -61,12 +65,19 @@ def _of_suite(suite: str, body: dict[str, Any], material: Material, terms: Terms
     stages = [(terms.word(name, Kind.STAGE), count) for name, count in (body.get("stages") or {}).items()]
     if not (causes or refusals or way or clusters):
         return None
-    return Wrong(suite, way, refusals, causes, stages, clusters)
+    worst = (body["counts"].get("runs") or 0) > (body["counts"].get("gold") or 0)
+    return Wrong(suite, way, refusals, causes, stages, clusters, worst)
 
 
-def _blame(cause: str, cases: int, terms: Terms) -> Blame:
+_SECOND = "Gold evidence was returned, but is not the first result, and without an answer that is what counts."
+
+
+def _blame(cause: str, cases: int, terms: Terms, *, first: bool) -> Blame:
+    """A cause; `first` says that the first result is all that counts."""
     known = terms.entry(cause, Kind.CAUSE)
     link = terms.word(cause, Kind.CAUSE)
+    if known is not None and first and cause == Cause.BELOW_K:
+        return Blame(link, cases, _SECOND, known.do)
     return Blame(link, cases, known.means, known.do) if known is not None else Blame(link, cases, "", "")
 
 

@@ -97,7 +97,9 @@ def _limits(svg: Svg, chart: Scatter, plot: Plot, x_axis: Scale, y_axis: Scale) 
 
 
 def _gates(chart: Scatter, plot: Plot, x_axis: Scale, y_axis: Scale, width: float) -> list[tuple[_Box, str, str]]:
-    """The names of the gates: that of x above its line, that of y at the left of its own."""
+    """The names of the gates: that of x above its line, that of y at the left of its own, or at the right where a mark
+    is at the left.
+    """
     found = []
     if chart.x_gate is not None:
         label = f"≤ {said(chart.x_gate)}"
@@ -107,7 +109,11 @@ def _gates(chart: Scatter, plot: Plot, x_axis: Scale, y_axis: Scale, width: floa
         label = f"≥ {said(chart.y_gate)}"
         y = y_axis.at(chart.y_gate)
         top = y + 2 if y - 14 < plot.top else y - 14
-        found.append((_Box(plot.left + 3, top, plot.left + 3 + width_of(label), top + 12), label, ""))
+        size = width_of(label)
+        left, right = (_Box(begin, top, begin + size, top + 12) for begin in (plot.left + 3, plot.right - size - 3))
+        marks = [_mark(Point(x_axis.at(dot.x), y_axis.at(dot.y))) for dot in chart.dots]
+        taken = any(left.meets(mark) for mark in marks) and not any(right.meets(mark) for mark in marks)
+        found.append((right if taken else left, label, ""))
     return found
 
 
@@ -136,11 +142,16 @@ def _strokes(chart: Scatter, plot: Plot, x_axis: Scale, y_axis: Scale, steps: Se
     return found
 
 
+def _mark(at: Point) -> _Box:
+    """The room that a mark takes."""
+    return _Box(at.x - 5, at.y - 5, at.x + 5, at.y + 5)
+
+
 def _names(
     chart: Scatter, plot: Plot, places: Sequence[Point], taken: Sequence[_Box]
 ) -> tuple[list[tuple[_Box, str, str]], list[str]]:
     """The name of each configuration beside it where nothing is in the way, else a number that is told below."""
-    marks = [_Box(at.x - 5, at.y - 5, at.x + 5, at.y + 5) for at in places]
+    marks = list(map(_mark, places))
     order = sorted(range(len(places)), key=lambda nth: (not chart.dots[nth].front, nth))
     full = [*taken, *marks]
     shown: list[tuple[_Box, str, str]] = []
