@@ -34,7 +34,10 @@ def every_way() -> Iterator[Steps]:
     told = (True, False, None)
     for answerable, present, errored, refused in itertools.product((True, False), repeat=4):
         for rest in itertools.product(told, repeat=7):
-            yield Steps(answerable, present, errored, refused, *rest)
+            in_corpus, retrieved, in_top, cited, in_scope, right, kept = rest
+            yield Steps(
+                answerable, present, errored, refused, in_corpus, retrieved, in_top, cited, in_scope, right, kept
+            )
 
 
 def broken(one: Steps) -> set[Cause]:
