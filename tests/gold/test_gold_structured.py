@@ -410,7 +410,12 @@ def test_other_suites_are_told_apart() -> None:
     write([answers], "gold.jsonl")
     assert "distinct" not in ragworthy("gold", "lint", "gold.jsonl").out
     write([answers], "gold.json", indent=1)
-    assert ragworthy("gold", "lint", "gold.json").err.startswith("gold.json: this is a JSON array, and not one object ")
+    said = "gold.json: this is a JSON array, and not one object "
+    assert ragworthy("gold", "lint", "gold.json").err.startswith(said)
+    Path("gold.json").write_text(f"[\n{json.dumps(answers)},\n{json.dumps(answers | {'qid': 'b'})}\n]\n")
+    for command in (["lint"], ["freeze", "--signer", "A", "--reason", "first"]):  # the last line can be read by itself
+        done = ragworthy("gold", command[0], "gold.json", *command[1:])
+        assert done.code == 2 and done.err.startswith(said)
     write([{"id": "b", "question": "B?"}, row("a")], "q.jsonl")
     out = ragworthy("gold", "lint", "q.jsonl").out
     assert "error: q.jsonl:1: expected: expected an object, got nothing [RW-Q01]\n" in out

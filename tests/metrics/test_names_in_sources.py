@@ -252,6 +252,10 @@ def test_compact_retrieval_is_the_object_of_seed001(tmp_path: Path, monkeypatch:
     ("name", "metric"),
     [("ΔS", "retrieval.delta_s_p90"), ("λ_observe", "retrieval.lambda_rate"), ("λ", "retrieval.convergence")],
 )
-def test_a_name_that_several_metrics_share_explains_them_all(name: str, metric: str) -> None:
+def test_a_name_that_several_metrics_share_explains_them_all_and_a_gate_must_say_which(name: str, metric: str) -> None:
+    score = ("score", "retrieval", "--gold", "gold.jsonl", "--trace", "trace.jsonl")
+    refused = run_cli(*score, "--gates", f"{name}=0.5")
+    assert refused.code == 2 and refused.err.startswith(f"--gates: {name}: expected one metric (retrieval.")
+    assert f"{metric} or " in refused.err and "latency." not in refused.err and "[RW-P04]" in refused.err
     done = run_cli("explain", name)
     assert done.code == 0 and f"{metric}  (" in done.out and done.out.count("  counts        ") > 3

@@ -171,6 +171,9 @@ def test_stability_says_which_of_the_two_it_was() -> None:
     report, body = score("stability", RIGHT, None, "--scu-enforced")
     assert body["offenders"][0]["why"].startswith("the locked constraints were not echoed in every run: ")
     assert report["next"][0]["pattern"] == "constraints are not echoed (1 question)"
+    report, body = score("stability", RIGHT, [*ECHOED, "Others."], "--scu-enforced")
+    assert body["offenders"][0]["why"].startswith("more was echoed than the locked constraints in 2 of 2 runs: ")
+    assert report["next"][0]["pattern"] == "more is echoed than the locked constraints (1 question)"
     report, body = score("stability", OPPOSITE, ECHOED, "--scu-enforced")
     assert body["offenders"][0]["why"].startswith("the claim contradicts a locked constraint in 2 of 2 runs: ")
     assert report["next"][0]["pattern"] == "claims contradict locked constraints (1 question)"

@@ -13,8 +13,8 @@ from ragworthy.cli import layout
 from ragworthy.cli.say import print, show, tell
 from ragworthy.codes import CATALOGUE
 from ragworthy.errors import missing_extra, usage_error
-from ragworthy.metrics.aliases import ALIASES, FAMILIES, folded
-from ragworthy.metrics.registry import Metric, all_metrics
+from ragworthy.metrics.aliases import ALIASES, folded
+from ragworthy.metrics.registry import Metric, all_metrics, sharing
 from ragworthy.names import DEFAULT_K, Exit
 
 if TYPE_CHECKING:
@@ -147,9 +147,7 @@ def _find(name: str) -> list[Metric]:
     found = [metric for metric in all_metrics().values() if {folded(name), folded(base)} & metric.spellings]
     found = [metric for metric in found if metric.at_k or not at] or found
     found = [metric for metric in found if metric.id == base] or found
-    begins = next((ids for family, ids in FAMILIES.items() if folded(family) == folded(name)), None)
-    if not found and begins is not None:
-        return [metric for key, metric in all_metrics().items() if key.startswith(begins)]
+    found = found or sharing(name)
     if not found and not glossary.find(name) and not _named_too(name):
         raise usage_error(_unknown(name))
     return found

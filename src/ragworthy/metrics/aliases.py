@@ -65,21 +65,22 @@ ALIASES: dict[str, tuple[str, ...]] = {
     "cost.per_correct": ("cost_per_correct",),
     "cost.token_efficiency": ("Token efficiency",),
 }
+"""By the id of the metric, each name as the page writes it; the case, spaces and hyphens do not matter."""
 
 _LAMBDA = (
     "retrieval.lambda_rate",
+    "retrieval.lambda_split",
     "retrieval.convergence",
     "retrieval.triplet_rate",
     "retrieval.collapsed",
     "retrieval.flip_rate",
 )
-FAMILIES: dict[str, tuple[str, ...]] = {
+SHARED: dict[str, tuple[str, ...]] = {
     "ΔS": ("retrieval.delta_s_", "latency.delta_s_", "agreement.delta_s_"),
     "λ_observe": _LAMBDA,
     "λ": _LAMBDA,
 }
-"""Names of the sources that several metrics share, by how their ids begin: they are explained together."""
-"""By the id of the metric, each name as the page writes it; the case, spaces and hyphens do not matter."""
+"""Names of the sources that several metrics share, by how their ids begin: a gate must say which."""
 
 _SPOILT = {"\u2206": "Δ", "Î”": "Δ", "Î»": "λ", "Îº": "κ"}
 """Signs that look the same, or were read in another encoding, as some of those pages were."""

@@ -9,7 +9,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 
-from ragworthy.metrics.aliases import ALIASES, folded
+from ragworthy.metrics.aliases import ALIASES, SHARED, folded
 from ragworthy.metrics.fold import KINDS, fold_of
 from ragworthy.names import SUITES
 
@@ -303,6 +303,16 @@ def meant(
     suites = {suite_of(one.metric.id) for one in found if one.k is not None}
     plain = [one for one in choice if not one.at_k and loose in one.spellings and suite_of(one.id) in suites]
     return [*(MetricName(one, None) for one in plain), *found]
+
+
+def sharing(name: str, suite: str | None = None) -> list[Metric]:
+    """The metrics that share a name of the sources: each is a part of what the page means by it.
+
+    >>> [one.id for one in sharing("λ_observe")][:2], len(sharing("ΔS", "latency")), sharing("CHR")
+    (['retrieval.triplet_rate', 'retrieval.convergence'], 1, [])
+    """
+    begins = next((ids for shared, ids in SHARED.items() if folded(shared) == folded(name)), ())
+    return [metric for key, metric in all_metrics(suite).items() if begins and key.startswith(begins)]
 
 
 def _depth(text: str, default_k: int) -> int | None:

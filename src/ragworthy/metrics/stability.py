@@ -43,6 +43,8 @@ class Said(NamedTuple):
     """The steps to a right answer that it took."""
     contradicted: bool = False
     """Whether the claim says the opposite of a locked constraint."""
+    over_echoed: bool = False
+    """Whether the echo has all locked constraints, and others besides."""
     astray: bool = False
     """Whether it cites what was not retrieved, where no gold evidence says what to cite."""
 
@@ -120,6 +122,7 @@ def said_by(rules: f.Rules, *, whole: bool = True) -> Callable[[Gold, Run], Said
             hit=facts.hit,
             echoed=echoed,
             contradicted=facts.contradicted,
+            over_echoed=facts.over_echoed,
             astray=facts.shipped and facts.by_text and facts.astray,
             cited=frozenset() if facts.refused or answer is None else _ids(answer.citations),
             found=facts.retrieved,

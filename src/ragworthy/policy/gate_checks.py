@@ -144,6 +144,7 @@ def idle_threshold(metric: registry.Metric, op: str, number: str) -> str | None:
 def unknown_metric(name: str, suite: str | None = None, known: Known = None) -> str:
     """The message for a metric that does not exist, with the closest names."""
     several = [one.id for one in registry.meant(name, default_k=DEFAULT_K, suite=suite, known=known)]
+    several = several or [one.id for one in registry.sharing(name, suite)]
     if len(several) > 1:
         return f'expected one metric ({" or ".join(several)}), got "{name}"'
     if suite is not None and (other := registry.meant(name, default_k=DEFAULT_K, known=known)):

@@ -77,6 +77,7 @@ _TO_DO = {
     Seen.NEVER_SAID: f"not a matter of stability: {_ANSWERS}",
     Seen.OUT_OF_SCOPE: "let answers cite only ids that they were given",
     Seen.CONSTRAINTS: "put the locked constraints into every prompt and echo them: the claims are not the reason",
+    Seen.MORE: "echo exactly the locked constraints: the claims are not the reason",
     Seen.CONTRADICTED: "the claims say the opposite of what is locked: look at them, and at what the model is told",
 }
 
@@ -110,7 +111,7 @@ def _moved(question: st.Question) -> Seen | None:
     return seen if st.iaa(question) != 1 or seen in _NO_WRONG_CLAIM else None
 
 
-_NO_WRONG_CLAIM = (Seen.CONSTRAINTS, Seen.CONTRADICTED, Seen.OUT_OF_SCOPE)
+_NO_WRONG_CLAIM = (Seen.CONSTRAINTS, Seen.MORE, Seen.CONTRADICTED, Seen.OUT_OF_SCOPE)
 
 
 def lines(body: dict[str, Any]) -> list[str]:

@@ -28,6 +28,7 @@ class Seen(StrEnum):
     NEVER_SAID = "no claim has the gold text"
     OUT_OF_SCOPE = "citations that were not retrieved"
     CONSTRAINTS = "constraints are not echoed"
+    MORE = "more is echoed than the locked constraints"
     CONTRADICTED = "claims contradict locked constraints"
 
 
@@ -150,6 +151,9 @@ def _lost(runs: tuple[Said, ...]) -> tuple[str, Seen]:
     against = sum(run.contradicted for run in runs)
     if against:
         return f"the claim contradicts a locked constraint in {against} of {len(runs)} runs", Seen.CONTRADICTED
+    broken = [run for run in runs if not run.echoed]
+    if broken and all(run.over_echoed for run in broken):
+        return f"more was echoed than the locked constraints in {len(broken)} of {len(runs)} runs", Seen.MORE
     return "the locked constraints were not echoed in every run", Seen.CONSTRAINTS
 
 
