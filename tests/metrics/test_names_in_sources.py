@@ -212,6 +212,14 @@ def test_compact_gates_say_their_rule_where_it_is_no_limit(example: tuple[str, .
     }  # fmt: skip
 
 
+def test_compact_gates_of_other_suites_have_the_names_of_their_numbers(tmp_path: Path) -> None:
+    pair = {"qid": "1", "scholar": {"label": "VALID"}, "auditor": {"label": "VALID"}}
+    pairs = write_jsonl(tmp_path / "pairs.jsonl", [pair])
+    told = json.loads(run_cli("score", "agreement", "--pairs", pairs, "--format", "compact").out)
+    assert told["gates"] == {"percent": "0.90", "kappa": "0.75", "abstain": "0.02"}
+    assert told["gates"].keys() < told.keys()
+
+
 def test_compact_retrieval_is_the_object_of_seed001(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     block = {"id": "S.4.2.p.Bk011a", "offsets": [1000, 1100], "type": "prose"}

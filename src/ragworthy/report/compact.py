@@ -35,7 +35,7 @@ def _suite(suite: str, body: dict[str, Any], report: dict[str, Any]) -> dict[str
     if suite == "retrieval" and "bad_qids" in body:
         return _retrieval(body)
     own = [gate for gate in report["gates"] if (gate.get("suite") or gate["metric"].partition(".")[0]) == suite]
-    ends = {"gates": {_short(gate): gate["threshold"] for gate in own}, "pass": report["pass"]}
+    ends = {"gates": {_named_gate(gate, suite): gate["threshold"] for gate in own}, "pass": report["pass"]}
     if suite == "answers":
         return _answers(body) | ends
     return {name.partition(".")[2]: metric["value"] for name, metric in body["metrics"].items()} | ends
@@ -50,10 +50,10 @@ def _answers(body: dict[str, Any]) -> dict[str, Any]:
     return counts | rates | {"recall@k": numbers[f"recall@{k}"], "k": k}
 
 
-def _short(gate: dict[str, Any]) -> str:
-    """A gate by the short name of its metric, as the sources' program is given it."""
+def _named_gate(gate: dict[str, Any], suite: str) -> str:
+    """A gate by the name that its number has in the line; of answers by the one that score_eval.py is given."""
     base, at, k = gate["metric"].partition("@")
-    metric = all_metrics().get(base)
+    metric = all_metrics().get(base) if suite == "answers" else None
     name = metric.short[0] if metric is not None and metric.short else base.partition(".")[2]
     rule = _RULES.get(gate["op"])  # a limit goes by the name alone
     return f"{name}{at}{k}" + (f"[{gate['slice']}]" if gate["slice"] else "") + (f" {rule}" if rule else "")
