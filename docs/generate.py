@@ -219,12 +219,8 @@ def codes_page() -> str:
         lines += ["", f"## {GROUPS[letter]}", "", "| Code | Name | Meaning | What to do |", "|---|---|---|---|"]
         for code, entry in CATALOGUE.items():
             if code[3] == letter:
-                lines.append(f"| {code} | `{entry.name}` | {_cell(entry.means)} | {_cell(entry.do)} |")
+                lines.append(f"| {code} | `{entry.name}` | {sources.cell(entry.means)} | {sources.cell(entry.do)} |")
     return "\n".join(lines) + "\n"
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|").replace("<", "&lt;")
 
 
 # docs/cli.md
@@ -353,7 +349,7 @@ def keys_page() -> str:
         if kind in KINDS:
             lines += [(KINDS[kind].__doc__ or "").partition("\n")[0], ""]
         if keys:
-            lines += ["| Key | Meaning |", "|---|---|", *[f"| `{key}` | {_cell(keys[key])} |" for key in keys]]
+            lines += ["| Key | Meaning |", "|---|---|", *[f"| `{key}` | {sources.cell(keys[key])} |" for key in keys]]
         else:
             lines.append("No further key.")
     return "\n".join(lines) + "\n"

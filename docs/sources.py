@@ -1,5 +1,6 @@
 """Write docs/sources.md from docs/sources/*.toml: every line of the sources, what becomes of it, how to see it."""
 
+import re
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -84,14 +85,14 @@ def _seed(seed: dict[str, Any]) -> list[str]:
         ]
         for row in part["row"]:
             number += 1
-            lines.append(f"| {seed['name']}-{number:02d} | {_cell(row['says'])} | {_does(row)} | {_try(row)} |")
+            lines.append(f"| {seed['name']}-{number:02d} | {cell(row['says'])} | {_does(row)} | {_try(row)} |")
     return lines
 
 
 def _does(row: dict[str, Any]) -> str:
     told = " ".join(row[key].strip() for key in ("does", "why") if key in row)
     link = f" [{row['page'].partition('#')[0]}]({row['page']})" if "page" in row else ""
-    return f"**{WORDS.get(row.get('status', 'works'), 'BUILDING')}** {_cell(told)}{link}"
+    return f"**{WORDS.get(row.get('status', 'works'), 'BUILDING')}** {cell(told)}{link}"
 
 
 def _try(row: dict[str, Any]) -> str:
@@ -102,8 +103,10 @@ def _try(row: dict[str, Any]) -> str:
     return f"{_code(row['run'])} → exit {row.get('exit', 0)}{': ' if told else ''}{told}"
 
 
-def _cell(text: str) -> str:
-    return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")
+def cell(text: str) -> str:
+    """Text in a table: bars are escaped, and so is what would begin a tag; in code a tag is shown as it is."""
+    escaped = re.sub(r"`[^`]*`|<", lambda found: "&lt;" if found[0] == "<" else found[0], text)
+    return " ".join(escaped.split()).replace("|", "\\|")
 
 
 def _code(text: str) -> str:

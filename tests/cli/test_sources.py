@@ -148,6 +148,18 @@ def test_the_page_counts_what_is_there() -> None:
     assert page.count("| **WORKS** ") == total["works"]
 
 
+def test_the_page_says_how_many_packages_are_declared() -> None:
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["dependencies"]
+    page = (ROOT / "docs/sources.md").read_text(encoding="utf-8")
+    assert page.count(f" {len(declared)} packages are declared") == page.count("packages are declared") == 2
+
+
+def test_code_on_the_page_stands_as_it_is_typed() -> None:
+    page = (ROOT / "docs/sources.md").read_text(encoding="utf-8")
+    assert [code for code in re.findall(r"`[^`\n]*`", page) if "&lt;" in code] == []
+    assert "`question_v2@<sha1>`" in page and "short &lt; 50" in page  # only text outside of code is escaped
+
+
 # against the sources themselves
 
 READ = {name: seed["file"].split(", ") for name, seed in SEEDS.items() if seed["file"].startswith("seed")}

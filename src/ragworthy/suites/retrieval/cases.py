@@ -122,3 +122,9 @@ def counts_of(arm: Arm) -> dict[str, int]:
 def incomplete(arm: Arm) -> int:
     """How many questions were not asked in three wordings under two seeds."""
     return sum(one.question.asked and not one.question.counted for one in arm.asked)
+
+
+def of_one_seed(arm: Arm) -> int:
+    """How many of these lack nothing but another seed."""
+    whole = [one.question for one in arm.asked if not one.question.counted]
+    return sum(one._replace(steady=True).counted for one in whole)

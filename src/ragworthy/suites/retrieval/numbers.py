@@ -11,11 +11,12 @@ from ragworthy.metrics.facts.convergence import Asked
 from ragworthy.metrics.fold import value_of
 from ragworthy.metrics.registry import Metric, MetricName
 from ragworthy.suites.evidence import Case, Summary
-from ragworthy.suites.retrieval.cases import incomplete
+from ragworthy.suites.retrieval.cases import incomplete, of_one_seed
 from ragworthy.suites.retrieval.contract import lacking as lacking_contract
 from ragworthy.suites.retrieval.distances import FAR, FIRST_WITHIN, RAW, UNSTABLE, WITHIN, Filled
 from ragworthy.suites.retrieval.probes import far_unknown, probes_are_raw, why_unprobed
 from ragworthy.suites.retrieval.reranked import without_lists
+from ragworthy.suites.retrieval.steady import ENOUGH
 
 TYPES = ("prose", "code", "table", "figure")
 """Block types that are always reported."""
@@ -117,6 +118,8 @@ class _Lacks(NamedTuple):
     questions: int
     short: int
     """Questions that were not asked often enough to tell convergence."""
+    single: int
+    """Those of them that lack nothing but another seed."""
     blind: int
     """Citations without bytes to compare with."""
     opaque: int
@@ -138,7 +141,10 @@ class _Lacks(NamedTuple):
         if metric.id in self.raw:
             return RAW
         if metric.needs == "runs" and self.short:
-            return f"{self.short} of {self.questions} questions were not asked in three wordings under two seeds"
+            many = f"{self.short} of {self.questions} questions were"
+            if self.single == self.short:
+                return f"{many} asked under one seed, which is enough where {ENOUGH} others come out the same under two"
+            return f"{many} not asked in three wordings under two seeds"
         if metric.id in BYTES and self.blind:
             return f"{self.blind} citations have no bytes to compare with: give --corpus, or offsets in both files"
         if group is not None and group.startswith("type=") and value.undefined and self.corpus:
@@ -161,6 +167,7 @@ def _lacks(filled: Filled, beside: str | None, *, known_corpus: bool) -> _Lacks:
         raw=frozenset(name for name, on in on_a_model.items() if on),
         questions=len(arm.asked),
         short=incomplete(arm),
+        single=of_one_seed(arm),
         blind=sum(facts.answered and facts.accurate is None for facts in runs),
         opaque=0 if known_corpus else sum(facts.anchored and facts.opaque for facts in runs),
         anchors=bool(runs) and not any(facts.anchored for facts in runs),
