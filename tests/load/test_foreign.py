@@ -172,7 +172,7 @@ GIVEN_AS_GOLD: dict[str, tuple[str, Write, str]] = {
     "array of our own, an element a line": (  # the last one can be read by itself, since no comma follows it
         "gold.json",
         lambda path: path.write_text("[\n" + ",\n".join(map(json.dumps, [*GOLD, GOLD[0] | {"qid": "last"}])) + "\n]\n"),
-        "gold.json: this is a JSON array, and not one object a line: read it with "
+        "gold.json: this is a JSON array, and not one object per line: read it with "
         "'ragworthy import jsonl gold.json --gold-out gold.jsonl' [RW-F22]",
     ),
     "one object over several lines": (
