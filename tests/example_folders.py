@@ -24,7 +24,7 @@ BESIDE = ("gallery", "from-deepeval", "from-promptfoo", "from-ragas", "real-mode
 """Folders of another kind: files of a page in docs/, which is walked by tests/peers and tests/real_model."""
 REQUIREMENT = "ragworthy @ git+https://git.example.com/ragworthy.git@COMMIT"
 """What the examples install: placeholders for the address and the commit, as in docs/ci.md."""
-TIMED = {"opentelemetry": re.compile(r"(?<=^- trace `traces.jsonl`: 30 records, sha256 `)\w{64}", re.M)}
+TIMED = {"opentelemetry": re.compile(r"(?<=`traces.jsonl`(?:,|:) 30 records, sha256 `)(?:\w{12}|\w{64})(?=`)")}
 """Examples whose traces hold clock times: their hash in the report is another one each time."""
 LEFT = shutil.ignore_patterns("__pycache__", ".pytest_cache", "runs", "eval", "*.pyc", ".venv*")
 """What a folder collects when somebody tries it; it is not part of the example."""
