@@ -19,7 +19,7 @@ _EVIDENCE = {
     "scholar": "votes of the scholar", "auditor": "votes of the auditor", "operators": "records of operators",
 }  # fmt: skip
 """What was scored, by the role of its file."""
-LIVE = "held against"
+LIVE = "compared with"
 SHOWN = 3
 """So many files are named."""
 _WANTED = ("target", "model", "commit", "index", "baseline")

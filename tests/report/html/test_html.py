@@ -168,7 +168,7 @@ def test_a_page_on_an_index_says_what_its_ranks_and_distances_rest_on(tmp_path: 
     charts = text_of(tree, "#charts")
     assert "These are raw" in charts and "danger" not in charts
     tested = text_of(tree, "#tested")
-    assert re.search(r"traces ?b\.jsonl, 36 records.* held against ?live\.jsonl, 36 records", tested)
+    assert re.search(r"traces ?b\.jsonl, 36 records.* compared with ?live\.jsonl, 36 records", tested)
     assert "baseline" not in tested
 
 
