@@ -327,7 +327,7 @@ def test_search_shows_rank_id_score_type_bytes_section_and_text(world: World) ->
     lines = done.out.splitlines()
     assert (done.code, done.err, len(lines)) == (0, "", 6)
     # first in both lists: 1/61 + 1/61 by reciprocal rank fusion
-    assert lines[0] == f"1. {DOORS}  {2 / 61:.4f}  prose  bytes 54–156"
+    assert lines[0] == f"1. {DOORS}  {2 / 61:.4f}  prose  bytes 54–152"
     assert lines[1] == "   section 1.1: Guide > Doors"
     assert lines[2].startswith("   The doors close after ten seconds.")
     assert lines[3].startswith("2. ")

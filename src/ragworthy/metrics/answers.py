@@ -34,7 +34,7 @@ def cases_with(errors: int, cases: str) -> str:
     source="ProblemMap eval/eval_rag_precision_recall.md §2 and eval/README.md §2",
 )
 def precision(facts: Facts) -> bool | None:
-    """Share of shipped answers that are right, properly cited and keep their constraints. An error counts against it."""
+    """Share of shipped answers that are right, well cited and keep their constraints. An error counts against it."""
     if not facts.tried or facts.by_text or facts.by_reference:
         return None
     return facts.answerable and facts.contains and facts.hit and facts.kept
@@ -50,7 +50,7 @@ def precision(facts: Facts) -> bool | None:
     source="ProblemMap eval/eval_rag_precision_recall.md §2 and eval/README.md §2",
 )
 def chr(facts: Facts) -> bool | None:
-    """Share of shipped answers that cite gold evidence and nothing that was not retrieved. An error counts against it."""
+    """Share of shipped answers that cite gold evidence, and only what was retrieved. An error counts against it."""
     return facts.hit if facts.tried and not facts.by_text else None
 
 

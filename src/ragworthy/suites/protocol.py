@@ -4,7 +4,7 @@ A suite reads its files into cases (`read`). Everything after that is common: wo
 gates, ledger, rows, offenders, labels, stages, validity. See `flow` for the order, `design/suite.md` for a tour.
 """
 
-from abc import ABC
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -47,7 +47,7 @@ from ragworthy.suites.intervals import Part, plain
 from ragworthy.suites.kept import counted, rows_of, too_many
 from ragworthy.suites.looking import sheet_of, with_texts
 from ragworthy.suites.opened import Opened
-from ragworthy.suites.parts import Reading, read
+from ragworthy.suites.parts import Reading
 from ragworthy.suites.request import Progress, Request
 from ragworthy.suites.rowing import WHOLE as WHOLE
 from ragworthy.suites.rowing import numbers_of
@@ -92,9 +92,9 @@ class Suite(Voiced, Blaming, ABC):
         """Open an input that is read line by line."""
         return open_source(role, given)
 
+    @abstractmethod
     def read(self, opened: Opened, request: Request, progress: Progress | None) -> Evidence:
         """Records become cases. Nothing else of a suite opens or decodes files."""
-        return read(self.reading(opened, request), request, progress)
 
     def reading(self, opened: Opened, request: Request) -> Reading:
         """The same in two halves: what is to be read in parts, and what comes of it. Where a suite says nothing here,

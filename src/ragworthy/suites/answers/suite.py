@@ -48,13 +48,13 @@ from ragworthy.suites.damage import Damage
 from ragworthy.suites.evidence import Bound, Case, Evidence, Extra, Fate, Found, Offender, Row, Summary
 from ragworthy.suites.examine import Seen
 from ragworthy.suites.id_clashes import id_clashes
+from ragworthy.suites.in_parts import InParts
 from ragworthy.suites.intervals import Part
 from ragworthy.suites.kept import too_many
 from ragworthy.suites.locked import METRICS as SCU_METRICS
 from ragworthy.suites.locked import locks_of
 from ragworthy.suites.opened import Opened
 from ragworthy.suites.parts import Reading
-from ragworthy.suites.protocol import Suite
 from ragworthy.suites.refusing import by_rule_of
 from ragworthy.suites.request import Progress, Request
 
@@ -63,7 +63,7 @@ COUNTED = ("rate", "count")
 """Kinds of metrics that are a number of questions, or a share of it, where every word is a yes or a no."""
 
 
-class Answers(Suite):
+class Answers(InParts):
     """What a pipeline answers, cites and refuses."""
 
     declared = DECLARED

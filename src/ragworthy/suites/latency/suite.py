@@ -20,6 +20,7 @@ from ragworthy.suites.clusters import Topic, clusters_of, topic_of
 from ragworthy.suites.crowds import Home, home_of
 from ragworthy.suites.damage import Damage
 from ragworthy.suites.evidence import Bound, Case, Evidence, Extra, Fate, Found, Ledger, Offender, Summary
+from ragworthy.suites.in_parts import InParts
 from ragworthy.suites.intervals import Part
 from ragworthy.suites.kept import counted, rows_of, too_many
 from ragworthy.suites.latency import DECLARED, advice, kept, loads
@@ -48,7 +49,6 @@ from ragworthy.suites.locked import METRICS as SCU_METRICS
 from ragworthy.suites.locked import locks_of
 from ragworthy.suites.opened import Opened
 from ragworthy.suites.parts import Reading
-from ragworthy.suites.protocol import Suite
 from ragworthy.suites.request import Request
 from ragworthy.suites.slices import fields_of
 
@@ -58,7 +58,7 @@ UNKNOWN_LENGTH = "length=unknown"
 _LENGTHS = ("length=short", "length=medium", "length=long", UNKNOWN_LENGTH)
 
 
-class Latency(Suite):
+class Latency(InParts):
     """Time against accuracy, for each configuration and load."""
 
     declared = DECLARED

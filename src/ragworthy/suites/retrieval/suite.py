@@ -22,6 +22,7 @@ from ragworthy.suites.damage import Damage
 from ragworthy.suites.describe import broken
 from ragworthy.suites.evidence import Bound, Case, Evidence, Extra, Fate, Found, Offender, Summary
 from ragworthy.suites.examine import Seen
+from ragworthy.suites.in_parts import InParts
 from ragworthy.suites.kept import counted, rows_of
 from ragworthy.suites.made import Beside, provenance, said_by
 from ragworthy.suites.opened import Opened
@@ -48,7 +49,7 @@ BY_TYPE = "type"
 """The field that this suite splits by itself: the type of the first relevant block."""
 
 
-class Retrieval(Suite):
+class Retrieval(InParts):
     """What an index finds, ranks and lets answers cite."""
 
     declared = DECLARED

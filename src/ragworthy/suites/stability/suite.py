@@ -22,10 +22,10 @@ from ragworthy.suites.clusters import Topic, topic_of
 from ragworthy.suites.crowds import Home, home_of
 from ragworthy.suites.damage import Damage
 from ragworthy.suites.evidence import Bound, Case, Evidence, Extra, Fate, Found, Offender
+from ragworthy.suites.in_parts import InParts
 from ragworthy.suites.locked import locks_of
 from ragworthy.suites.opened import Opened
 from ragworthy.suites.parts import Reading
-from ragworthy.suites.protocol import Suite
 from ragworthy.suites.request import Request
 from ragworthy.suites.stability import DECLARED
 from ragworthy.suites.stability.advice import SHOWN, lines, steps, warnings
@@ -55,7 +55,7 @@ _NO_WORD = {
 }
 
 
-class Stability(Suite):
+class Stability(InParts):
     """Answers over seeds, jitters and paraphrases."""
 
     declared = DECLARED

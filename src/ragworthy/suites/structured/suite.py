@@ -27,9 +27,9 @@ from ragworthy.suites.damage import Damage
 from ragworthy.suites.evidence import Case, Evidence, Extra, Found, Offender, Row, Step, Summary
 from ragworthy.suites.examine import Seen, usual
 from ragworthy.suites.fork import without_gc
+from ragworthy.suites.in_parts import InParts
 from ragworthy.suites.opened import Opened
 from ragworthy.suites.parts import Reading
-from ragworthy.suites.protocol import Suite
 from ragworthy.suites.request import Request
 from ragworthy.suites.structured import DECLARED, WHOLE, provenance
 from ragworthy.suites.structured.advice import counts_line, fail_counts, lines, steps, warnings
@@ -60,7 +60,7 @@ QUOTED = 300
 """Characters of an answer that an offender shows."""
 
 
-class Structured(Suite):
+class Structured(InParts):
     """JSON answers against expected fields."""
 
     declared = DECLARED
