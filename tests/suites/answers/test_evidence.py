@@ -255,7 +255,7 @@ def test_in_a_mixed_set_questions_without_evidence_are_no_case() -> None:
     assert (ledger["scored"], ledger["not_applicable"], ledger["refused"]) == (2, 1, 2)
     rows = {row["qid"]: row["undefined"] for row in done.rows()}
     assert rows["b"]["answers.precision"] == "no gold evidence"
-    assert warned(done)["RW-W88"].startswith("2 of 3 answerable gold items without evidence: no case of precision")
+    assert warned(done)["RW-W88"].startswith("2 of 3 answerable gold items without evidence: not counted in precision")
 
 
 MIXED = [item("a", "5 GB", gold_citations=["b1"]), item("b", "64 characters")]
