@@ -158,11 +158,37 @@ def test_a_state_of_an_earlier_version_goes_on(tmp_path: Path) -> None:
     assert total(tmp_path) == (12 * 20, {})
 
 
+def test_a_log_that_is_renamed_while_logs_are_looked_for_is_not_read_after_the_one_that_follows_it(
+    tmp_path: Path,
+) -> None:
+    """The first listing has one name; when it is opened, that name leads to the next log."""
+    live = write(tmp_path / "live.jsonl", traffic(1, 60, 20))
+
+    def listing() -> list[Path]:
+        paths = sorted(tmp_path.glob("live.jsonl*"))
+        if len(paths) == 1:
+            live.rename(tmp_path / "live.jsonl.1")
+            write(live, traffic(61, 120, 20))
+        return paths
+
+    intake = Intake(Options())
+    reading = Reading(intake, whole=False)
+    reading.look(listing)
+    closed = []
+    while (minutes := reading.read(now())) is not None:
+        closed += minutes
+    assert sum(one.records for one in closed) + sum(one.minute.records for one in intake.open.values()) == 120 * 20
+    assert intake.problems.counts == {}
+    for feed in reading.feeds.values():
+        feed.log.close()
+
+
 def test_a_log_that_ended_holds_an_hour_of_the_others_open_and_no_more(tmp_path: Path) -> None:
     """No --close, and its file has just been written: the clock does not say that it has ended."""
     intake = Intake(Options())
     reading = Reading(intake, whole=False)
-    reading.look([write(tmp_path / "a.jsonl", other(1, 3)), write(tmp_path / "b.jsonl", traffic(1, 600, 20))])
+    paths = [write(tmp_path / "a.jsonl", other(1, 3)), write(tmp_path / "b.jsonl", traffic(1, 600, 20))]
+    reading.look(lambda: paths)
     closed = []
     while (minutes := reading.read(now())) is not None:
         closed += minutes

@@ -92,11 +92,14 @@ def _once(given: argparse.Namespace) -> int:
     from ragworthy.monitor.logs import found, same
     from ragworthy.monitor.reading import now
 
-    paths = [path for path in found(given.logs) if not given.alerts or not same(path, Path(given.alerts))]
+    def listing() -> list[Path]:
+        return [path for path in found(given.logs) if not given.alerts or not same(path, Path(given.alerts))]
+
+    listing()  # a path without a log is an error before anything is made
     one = made(given, growing=False)
     whole = one.store is None or given.close
     reading = one.reading(whole=whole)
-    reading.look(paths)
+    reading.look(listing)
     present = now()
     alerts: list[Told] = []
     while (minutes := reading.read(present)) is not None:

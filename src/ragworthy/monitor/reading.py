@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import count
 from pathlib import Path
 from typing import NamedTuple
@@ -27,6 +27,8 @@ HOUR = 3600 * MILLION
 """A log that was read to its end holds no more of the others open."""
 _FIRST = 3
 """So many records of a log are asked where it begins: the clock of one may be wrong."""
+_LOOKS = 20
+"""So often at most: some other program may rename files all the time."""
 _LONG_AGO = -(1 << 62)
 
 
@@ -73,11 +75,20 @@ class Reading:
         for name in self.known:
             self._families.setdefault(_family(name), set()).add(name)
 
-    def look(self, paths: Iterable[Path]) -> None:
-        """Begin or go on with logs. Files that were read before come first: a copy must not take the place of one."""
-        places = {source.place for source in self.known.values()}
-        for path in sorted(paths, key=lambda one: Log(one, whole=False).place() not in places):
-            self.add(path)
+    def look(self, listing: Callable[[], Iterable[Path]]) -> None:
+        """Begin or go on with logs. Files that were read before come first: a copy must not take the place of one.
+
+        A log may be renamed while this lists and opens files. It is then in the next listing only, and the log that
+        goes on after it must not be read before: so look again until nothing has moved.
+        """
+        before: dict[Path, tuple[int, int] | None] | None = None
+        for _ in range(_LOOKS):
+            there = {path: Log(path, whole=False).place() for path in listing()}
+            if there == before:
+                return
+            before, places = there, {source.place for source in self.known.values()}
+            for path in sorted(there, key=lambda one: there[one] not in places):
+                self.add(path)
 
     def add(self, path: Path, *, whole: bool | None = None) -> Feed | None:
         """Begin with a log, or go on with it; None where it has no line yet, is a copy of another one, or cannot be
@@ -325,5 +336,5 @@ def closing(reading: Reading, present: int) -> Iterator[Minute]:
 def opened(intake: Intake, paths: Sequence[Path], *, whole: bool) -> Reading:
     """A reading of some files."""
     reading = Reading(intake, whole=whole)
-    reading.look(paths)
+    reading.look(lambda: paths)
     return reading

@@ -4,6 +4,7 @@ import signal
 import threading
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from types import FrameType
 
 from ragworthy.monitor.alerts import Told
@@ -91,8 +92,11 @@ class Service:
     def look(self) -> None:
         """For logs that are new."""
         file = self.monitor.file
-        paths = found(self.logs, growing=True)
-        self.reading.look(path for path in paths if file is None or not same(path, file.path))
+
+        def listing() -> list[Path]:
+            return [path for path in found(self.logs, growing=True) if file is None or not same(path, file.path)]
+
+        self.reading.look(listing)
         self._looked = time.monotonic()
 
     def _keep(self) -> None:
