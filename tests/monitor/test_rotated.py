@@ -183,6 +183,34 @@ def test_a_log_that_is_renamed_while_logs_are_looked_for_is_not_read_after_the_o
         feed.log.close()
 
 
+def test_what_a_log_got_after_it_was_read_to_its_end_comes_before_the_log_that_follows_it(tmp_path: Path) -> None:
+    """It was at its end for a moment; before anybody looks again it grows, is moved away, and the next one begins."""
+    live = write(tmp_path / "live.jsonl", traffic(1, 30, 20))
+
+    def listing() -> list[Path]:
+        return sorted(tmp_path.glob("live.jsonl*"))
+
+    intake = Intake(Options())
+    reading = Reading(intake, whole=False)
+    reading.look(listing)
+    closed = []
+    (feed,) = reading.feeds.values()
+    while not feed.ended:
+        closed += reading.read(now()) or []
+    append(live, traffic(31, 60, 20))
+    live.rename(tmp_path / "live.jsonl.1")
+    write(live, traffic(61, 120, 20))
+    reading.look(listing)
+    for _ in range(2):
+        while (minutes := reading.read(now())) is not None:
+            closed += minutes
+        reading.wake()
+    assert intake.problems.counts == {}
+    assert sum(one.records for one in closed) + sum(one.minute.records for one in intake.open.values()) == 120 * 20
+    for one in reading.feeds.values():
+        one.log.close()
+
+
 def test_a_log_that_ended_holds_an_hour_of_the_others_open_and_no_more(tmp_path: Path) -> None:
     """No --close, and its file has just been written: the clock does not say that it has ended."""
     intake = Intake(Options())

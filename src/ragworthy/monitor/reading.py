@@ -85,10 +85,12 @@ class Reading:
         for _ in range(_LOOKS):
             there = {path: Log(path, whole=False).place() for path in listing()}
             if there == before:
-                return
+                break
             before, places = there, {source.place for source in self.known.values()}
             for path in sorted(there, key=lambda one: there[one] not in places):
                 self.add(path)
+        if not self.whole:
+            self.wake()  # what a log got after its last look is older than the log that follows it
 
     def add(self, path: Path, *, whole: bool | None = None) -> Feed | None:
         """Begin with a log, or go on with it; None where it has no line yet, is a copy of another one, or cannot be
