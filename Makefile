@@ -99,7 +99,7 @@ audit: $(RELEASE)/.ready
 
 # The newest versions that fit together, for Python 3.11 and later. Run the tests before you commit them.
 lock: $(RELEASE)/.ready
-	$(RELEASE)/bin/uv pip compile --quiet --no-config --upgrade --universal --python-version 3.11 --extra all \
+	$(RELEASE)/bin/uv pip compile --quiet --no-config --upgrade --universal --python-version 3.11 --extra all --extra spark -c requirements-test.txt \
 		--custom-compile-command "make lock" pyproject.toml -o requirements-runtime.txt
 
 $(VENV)/.demo: pyproject.toml requirements-runtime.txt
@@ -110,7 +110,7 @@ $(VENV)/.demo: pyproject.toml requirements-runtime.txt
 
 $(VENV)/.dev: pyproject.toml requirements-runtime.txt requirements-test.txt requirements-dev.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python $(PIP) -r requirements-dev.txt -e ".[all]"
+	$(BIN)/python $(PIP) -r requirements-dev.txt -e ".[all,spark]"
 	$(BIN)/python -m compileall -q src
 	touch $@
 

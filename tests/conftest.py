@@ -1,6 +1,7 @@
 """Shared by all tests: the command line in-process, JSONL files, the sources' own example (seed000 §1)."""
 
 import contextlib
+import gc
 import io
 import json
 import os
@@ -31,6 +32,7 @@ collect_ignore = [
     "frameworks/inside",
     "frameworks/targets",
     "peers/inside",
+    "spark/inside",
 ]
 """Modules that do harm when they are imported, on purpose, and those that need the frameworks or other tools."""
 ABSENT = {
@@ -39,6 +41,7 @@ ABSENT = {
     "make peers": "ragas and DeepEval and were skipped: make peers",
     "make real-model": "a real language model and were skipped: make real-model",
     "no chromium": "a browser and were skipped: apt-get install chromium",
+    "no Spark": "Spark and were skipped: make test, and apt-get install openjdk-17-jre-headless",
     "make browser": "axe-core and were skipped: make browser",
 }
 """What a skip says, and what the last lines of a run say of all of its kind."""
@@ -87,6 +90,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         absent = [(Path("../shared") / name).as_posix() for name in needed if not (SHARED / name).exists()]
         if absent:
             item.add_marker(pytest.mark.skip(reason=f"SKIPPED: {', '.join(absent)} is absent"))
+
+
+def pytest_collection_finish() -> None:
+    """What was collected stays: the collector need not walk over it again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

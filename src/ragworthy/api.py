@@ -33,6 +33,7 @@ from ragworthy.policy.proving import proving_of
 from ragworthy.policy.read import find_policy
 from ragworthy.result import Result
 from ragworthy.suites import SUITES
+from ragworthy.suites.parts import Engine
 
 
 def score(
@@ -51,6 +52,8 @@ def score(
     unfrozen: bool = False,
     allow_gold_errors: bool = False,
     jobs: int = 1,
+    engine: Any = "local",
+    master: str | None = None,
     profile: str = "default",
     plugins: Sequence[str] = (),
     **given: Unpack[Given],
@@ -68,6 +71,8 @@ def score(
     The default gates of the suite hold beside those that `gates` names, unless `defaults=False`. `packs` are sets of
     gates by name, as `ragworthy explain packs` lists them.
     `plugins` are metrics of your own: paths of Python files or names of installed plugins, whose code is run.
+    `jobs` is how many processes read large files. `engine` is "local", "spark" or a SparkSession of yours, whose
+    executors then read the traces; `master` is the cluster of a session that "spark" starts.
 
     >>> gold = [{"qid": "A1", "question": "Null keys?", "answerable": True,
     ...          "gold_claim_substr": ["rejects null keys"], "gold_citations": ["p1#2"]},
@@ -119,10 +124,25 @@ def score(
             unfrozen=flag("unfrozen", unfrozen),
             allow_gold_errors=flag("allow_gold_errors", allow_gold_errors),
             jobs=jobs,
+            engine=_engine(engine, master),
             keep_rows=True,
             **proving_of({"alpha": alpha, "cluster": cluster, "seed": seed})._asdict(),
         )
-        return Result(flow.score(request), read)
+        return Result(flow.score(request), read, request.engine)
+
+
+def _engine(engine: Any, master: str | None) -> Engine | None:
+    """Who reads the traces; None for processes of this machine."""
+    if isinstance(engine, str):
+        choice("engine", engine, ("local", "spark"))
+    if isinstance(engine, str) and engine == "local":
+        if master is not None:
+            raise usage_error('master: expected engine="spark" besides it')
+        return None
+    from ragworthy.spark.engine import Spark
+    from ragworthy.spark.session import session_of
+
+    return Spark(session_of(engine, master))
 
 
 def _allowed(given: Sequence[str]) -> tuple[str, ...]:
@@ -185,8 +205,10 @@ def gate(
     unfrozen: bool = False,
     allow_gold_errors: bool = False,
     jobs: int = 1,
+    engine: Any = "local",
+    master: str | None = None,
 ) -> Result:
-    """Run every suite of a policy file; `packs` are more gate packs than it names.
+    """Run every suite of a policy file; `packs` are more gate packs than it names, `engine` as for `score`.
 
     >>> import tempfile
     >>> from ragworthy import starter
@@ -195,6 +217,8 @@ def gate(
     <Verdict.SHIP: 'SHIP'>
     """
     flags: dict[str, Any] = {"unfrozen": unfrozen, "allow_gold_errors": allow_gold_errors, "jobs": jobs}
+    with in_python():
+        flags["engine"] = _engine(engine, master)
     return gate_of(policy, (), packs=packs, today=today, **flags)
 
 
@@ -216,16 +240,17 @@ def gate_of(
     unfrozen: bool = False,
     allow_gold_errors: bool = False,
     jobs: int = 1,
+    engine: Engine | None = None,
 ) -> Result:
     """Run every suite of a policy file, with traces that were made just now."""
     flags: dict[str, Any] = {"unfrozen": unfrozen, "allow_gold_errors": allow_gold_errors}
-    flags |= {"jobs": jobs, "keep_rows": True}
+    flags |= {"jobs": jobs, "keep_rows": True, "engine": engine}
     with in_python(), remembering(Read()) as read:
         flags["packs"] = paths_of("packs", packs)
         path = find_policy(str(policy) if policy is not None else None)
         flags["blessed"] = blessed_at(path)
         if not fresh:
-            return Result(flow.gate(path, today=today or date.today(), **flags), read)
+            return Result(flow.gate(path, today=today or date.today(), **flags), read, engine)
         requests = flow.requests_of(path, today=today or date.today(), **flags)
         made = [_with(one, fresh) for one in requests]
         if made == requests:

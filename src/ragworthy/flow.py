@@ -198,7 +198,7 @@ def _made(suite: Suite, request: Request, opened: Opened) -> dict[str, Any]:
     corpus = next((request.get(one.key) for one in inputs if one.form == "corpus" and one.key == "corpus"), None)
     roles = {one.report_role for one in inputs if one.receipt_role == "trace" and one.form in ("records", "files")}
     traces = [source for role, source in opened.sources.items() if role.partition(":")[0] in roles]
-    return provenance(said_by(traces, request.jobs, request.parts), Beside(request.commit, corpus))
+    return provenance(said_by(traces, request.jobs, request.parts, request.engine), Beside(request.commit, corpus))
 
 
 def _prove(several: Sequence[Open]) -> Proven:
@@ -294,7 +294,8 @@ def open_inputs(suite: Suite, request: Request) -> Opened:
     for one in inputs:
         given = request.get(one.key)
         if one.form == "records" and (one.needed or given is not None):  # opening says what was expected
-            opened.enter(suite.open(one.key, one.report_role, given))
+            known = request.engine.opened(one.report_role, given) if request.engine is not None else None
+            opened.enter(known or suite.open(one.key, one.report_role, given))
     opened.read_rules()
     return opened
 

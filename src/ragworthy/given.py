@@ -11,6 +11,7 @@ from typing import Any, TypedDict
 from ragworthy.codes import CATALOGUE
 from ragworthy.errors import Problem, RagworthyError, needing, usage_error
 from ragworthy.load.checker import Checker, written
+from ragworthy.load.uri import path_here, path_or_uri
 from ragworthy.load.values import Refused, a, plain, taken_apart
 from ragworthy.policy.declare import Declared, Input, Setting
 from ragworthy.policy.gate_text import parse_ks
@@ -114,7 +115,7 @@ def inputs_of(suite: Declared, given: Mapping[str, Any]) -> dict[str, Any]:
         if values and one.help and not one.written:
             found[one.key] = _input(one, values[0])
             if one.more and _are_paths(values[0]):
-                found[one.key], *others = map(Path, values[0])
+                found[one.key], *others = map(_place, values[0])
                 found |= {one.more: tuple(others)} if others else {}
     return found
 
@@ -126,12 +127,19 @@ def _are_paths(value: Any) -> bool:
 
 def _input(one: Input, value: Any) -> Any:
     if one.form == "files":
-        return tuple(map(Path, (value,) if isinstance(value, (str, Path)) else value))
-    if one.form != "file":
-        return value
-    if not isinstance(value, (str, Path)):
+        return tuple(path_here(each, one.key) for each in ((value,) if isinstance(value, (str, Path)) else value))
+    if one.form == "records":
+        return _place(value)
+    if isinstance(value, str):
+        return path_here(value, one.key)
+    if one.form == "file" and not isinstance(value, Path):
         raise usage_error(f"{one.key}: expected a path, got {type(value).__name__}")
-    return Path(value)
+    return value
+
+
+def _place(value: Any) -> Any:
+    """A path or a URI, where a value is one."""
+    return path_or_uri(value) if isinstance(value, str) else value
 
 
 def settings_of(suite: Declared, given: Mapping[str, Any], **known: Any) -> Any:

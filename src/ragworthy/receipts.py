@@ -17,6 +17,7 @@ from ragworthy.ids import natural
 from ragworthy.index.blocks import corpus_files
 from ragworthy.load.packs import WITHOUT_FILE
 from ragworthy.load.plugins import METRICS, load_file, load_point
+from ragworthy.load.uri import Uri
 from ragworthy.metrics.facts.redirects import Table
 from ragworthy.names import VERSION
 from ragworthy.policy.declare import Declared, Input
@@ -84,13 +85,12 @@ def _lock(request: flow.Request) -> dict[str, Path]:
 def _paths(one: Input, given: Any) -> dict[str, Path]:
     """The files of an input, by their roles."""
     role = one.receipt_role
-    if one.form == "files":
-        if any(isinstance(table, Table) for table in given):
-            raise usage_error(f"a receipt needs files: {role} were given as a table")
-        first = int(one.key == "reruns")  # the first run has the role for itself
-        return {f"{role}:{nth}": Path(path) for nth, path in enumerate(given, start=first)}
-    if not isinstance(given, (str, Path)):
-        raise usage_error(f"a receipt needs files: {role} was given as records")
+    for each in given if one.form == "files" else (given,):
+        if not isinstance(each, (str, Path)):
+            kind = {Table: "a table", Uri: "a URI"}.get(type(each), "records")
+            raise usage_error(f"a receipt needs files: {role} was given as {kind}")
+    if one.form == "files":  # the first run has the role for itself
+        return {f"{role}:{nth}": Path(path) for nth, path in enumerate(given, start=int(one.key == "reruns"))}
     return corpus_files(Path(given), role) if one.form == "corpus" else {role: Path(given)}
 
 

@@ -6,11 +6,13 @@ from typing import Any, NamedTuple
 
 from ragworthy import flow
 from ragworthy import gates as g
-from ragworthy.errors import policy_error
+from ragworthy.errors import policy_error, usage_error
 from ragworthy.files import Read, remembering
 from ragworthy.given import choice, in_python
+from ragworthy.load.uri import is_uri
 from ragworthy.metrics.registry import ByName
 from ragworthy.names import HARMLESS, Outcome, Verdict
+from ragworthy.suites.parts import Engine
 
 
 class Number(NamedTuple):
@@ -33,9 +35,10 @@ class Number(NamedTuple):
 class Result:
     """What a run found."""
 
-    def __init__(self, run: flow.Run, read: Read) -> None:
+    def __init__(self, run: flow.Run, read: Read, engine: Engine | None = None) -> None:
         self._run = run
         self._read = read
+        self._engine = engine
         self.report: dict[str, Any] = run.report
         """The report as `ragworthy.report/1`."""
 
@@ -119,8 +122,16 @@ class Result:
     def write(self, path: str | Path) -> None:
         """Write the report (or the rows) by suffix: .html .json .md .xml .txt, rows .jsonl .parquet .csv.
 
-        A file that the result was made from is never replaced.
+        A file that the result was made from is never replaced. A URI is written by the executors of the engine: rows as
+        a folder of Parquet files.
         """
+        if isinstance(path, str) and is_uri(path):
+            with in_python():
+                if self._engine is None or not path.endswith(".parquet"):
+                    raise usage_error(f'write: expected engine="spark" and a .parquet folder for a URI, got {path}')
+                self._engine.check_new(path)
+                self._engine.write_rows(path, self.rows(), list(map(flow.voice_of, self.report["suites"])))
+            return
         with remembering(self._read):
             flow.write(Path(path), self._run)
 
@@ -146,7 +157,7 @@ def with_must_pass(result: Result, suite: str, qids: Sequence[str]) -> Result:
         judged = g.Judged(gate, Outcome.FAIL, reason, None, failing=failing)
     else:
         judged = g.Judged(gate, Outcome.PASS, f"all {len(qids)} questions that must pass do", None)
-    return Result(flow.with_judged(result._run, suite, judged), result._read)
+    return Result(flow.with_judged(result._run, suite, judged), result._read, result._engine)
 
 
 def must_pass_gate(suite: str, qids: Sequence[str]) -> g.Gate:

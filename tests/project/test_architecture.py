@@ -34,7 +34,7 @@ LAYERS: list[tuple[tuple[str, ...], ...]] = [
         ("corpus", "report", "trec"),
         ("adapters", "index"),
         ("gold", "pipeline", "suites"),
-        ("runner", "reference"),
+        ("runner", "reference", "spark"),
         ("recorders",),
     ),
     (("rendering",), ("flow",)),

@@ -9,6 +9,7 @@ from ragworthy.cli.earlier import kept_runs, no_history
 from ragworthy.cli.flags import (
     common,
     count,
+    engine,
     imported,
     jobs,
     plugin,
@@ -61,6 +62,7 @@ def parser(words: Sequence[str] = ()) -> argparse.ArgumentParser:
                      help="a gate pack that holds besides those of the policy (repeatable)")  # fmt: skip
     one.add_argument("--selftest", action="store_true", help="damage the traces and prove that each gate can fail")
     no_history(one)
+    engine(one)
     common(one)
 
     score = command(commands, "score", "one suite from files", None)

@@ -27,6 +27,14 @@ def common(one: argparse.ArgumentParser, *, receipt: bool = True) -> None:
     one.add_argument("--allow-gold-errors", action="store_true", help="score although the gold set has lint errors")
 
 
+def engine(one: argparse.ArgumentParser) -> None:
+    """Who reads the traces."""
+    one.add_argument("--engine", choices=("local", "spark"), default="local",
+                     help="who reads the traces: processes of this machine, or Spark")  # fmt: skip
+    one.add_argument("--master", metavar="URL",
+                     help="with --engine spark: local[4], spark://host:7077, … (default: Spark's own)")  # fmt: skip
+
+
 def reported(one: argparse.ArgumentParser, *, receipt: bool = True) -> None:
     """Where a report goes, and in which form."""
     quiet(one)
@@ -95,6 +103,7 @@ def scored(one: argparse.ArgumentParser, suite: Declared) -> None:
     plugin(one)
     one.add_argument("--shard", metavar="I/N",
                      help="read only part I of N and write it to -o FILE.json, for 'merge'")  # fmt: skip
+    engine(one)
     common(one)
 
 

@@ -4,8 +4,10 @@ import argparse
 from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ragworthy import flow
+from ragworthy.cli.engines import engine_of
 from ragworthy.cli.keep import Keeper, baseline_file, blessed_of, commit_for, eval_outputs, home_of_policy
 from ragworthy.cli.outputs import Kept, finish, options
 from ragworthy.cli.pages import OwnPage
@@ -17,15 +19,23 @@ from ragworthy.names import Exit
 from ragworthy.policy.read import find_policy, load_policy
 from ragworthy.suites import SUITES
 
+if TYPE_CHECKING:
+    from ragworthy.suites.parts import Engine
+
 
 def gate(given: argparse.Namespace) -> int:
     """Run every suite of the policy."""
+    with engine_of(given) as engine:
+        return _gate(given, engine)
+
+
+def _gate(given: argparse.Namespace, engine: "Engine | None") -> int:
     path = find_policy(given.config)
     policy = load_policy(path, SUITES, today=date.today(), packs=given.pack)
     home = home_of_policy(policy)
     chosen(given.store)  # a store without a name is a mistake, also where it would not be needed
     blessed = None if given.baseline else blessed_of(policy, given.store, say=not given.quiet)
-    requests = flow.from_policy(policy, blessed=blessed, **options(given))
+    requests = flow.from_policy(policy, blessed=blessed, engine=engine, **options(given))
     flow.check_stale(requests)
     if given.baseline:
         baseline = baseline_file(given.baseline, home, given.store)

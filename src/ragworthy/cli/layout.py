@@ -62,7 +62,8 @@ SECTIONS: dict[str, tuple[str, ...]] = {
     "comparison": ("baseline", "against-live", "max-drop", "allow"),
     "output": (
         "output", "out", "format", "full", "all", "item", "rows", "receipt", "bundle", "sign", "plot", "tsv",
-        "pairs-out", "gold-out", "trace-out", "chunks-out", "dry-run", "strict", "jobs", "shard", "quiet", "no-color",
+        "pairs-out", "gold-out", "trace-out", "chunks-out", "dry-run", "strict",
+        "engine", "master", "jobs", "shard", "quiet", "no-color",
     ),
     "history": ("store", "no-history", "commit"),
     "plugins": ("plugin",),

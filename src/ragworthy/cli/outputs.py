@@ -15,6 +15,7 @@ from ragworthy.cli.say import print, show
 from ragworthy.cli.screen import screen
 from ragworthy.errors import UsageError, usage_error
 from ragworthy.files import check_inside, check_ours, check_readable, check_writable, files_of, write_whole
+from ragworthy.load.uri import is_uri
 from ragworthy.policy.declare import Declared, Input
 from ragworthy.suites import SUITES
 
@@ -99,7 +100,7 @@ def guard(given: argparse.Namespace, requests: Sequence["flow.Request"], outputs
         for one in SUITES[request.suite].inputs
         if one.form == "corpus"  # nothing is written into an index that is read
     ]
-    keep_inputs(outputs, [*receipts.files(requests).values(), *named_files(given), *folders])
+    keep_inputs(outputs, [*receipts.files([one.on_disk() for one in requests]).values(), *named_files(given), *folders])
     for output in outputs:
         if output is not None:
             check_writable(Path(output))
@@ -141,9 +142,12 @@ def finish(
     """Score, keep the run, write every file that was asked for, print. `following` is the next command if it ships."""
     from ragworthy import flow
 
-    outputs = _outputs(given, requests, receipt, kept)
+    outputs, engine = _outputs(given, requests, receipt, kept), requests[0].engine
     if any(outputs):
         guard(given, requests, outputs)
+    there = _rows_there(given)
+    if engine is not None and there:
+        engine.check_new(there)
     if kept is not None:
         outputs += kept.page.check(requests, outputs)
     run = flow.score_all(requests, on_terminal(quiet=given.quiet))
@@ -155,6 +159,8 @@ def finish(
         from ragworthy import receipts
 
         made = receipts.make(run, requests, root)
+    if engine is not None and there:
+        engine.write_rows(there, run.rows(), list(map(flow.voice_of, run.report["suites"])))
     _write_besides(requests, run)
     if made is not None:
         _prove(given, run, requests, receipt, made)
@@ -163,7 +169,7 @@ def finish(
         kept.keeper.rest(run, made)
         history = kept.keeper.told(run) if any(name and Path(name).suffix == ".html" for name in outputs) else None
         kept.page.write(run, history)
-    written = Written([name for name in dict.fromkeys(outputs) if name], history)
+    written = Written([name for name in dict.fromkeys([*outputs, there]) if name], history)
     proof = (receipt, made) if receipt is not None and made is not None else None
     return publish(given, run, proof, written, following)
 
@@ -175,7 +181,17 @@ def _outputs(
     besides = [one.name for request in requests for one in _besides(request)]
     signed = [f"{receipt}.sig"] if receipt and given.sign else []
     proof = [str(receipt) if receipt else None, *signed, given.bundle]
-    return [*given.output, given.rows, *proof, *besides, *map(str, kept.also if kept is not None else ())]
+    return [*given.output, _rows_here(given), *proof, *besides, *map(str, kept.also if kept is not None else ())]
+
+
+def _rows_here(given: argparse.Namespace) -> str | None:
+    """The file of this machine that rows go to."""
+    return None if _rows_there(given) else given.rows
+
+
+def _rows_there(given: argparse.Namespace) -> str | None:
+    """The URI that rows go to."""
+    return given.rows if is_uri(given.rows) else None
 
 
 def _prove(
@@ -213,7 +229,8 @@ def publish(
     from ragworthy import flow
 
     report = run.report
-    asked = [*given.output, *([given.rows] if given.rows else [])]
+    rows = _rows_here(given)
+    asked = [*given.output, *([rows] if rows else [])]
     written = written or Written(asked)
     for name in asked:
         flow.write(Path(name), run, written.history)

@@ -4,9 +4,10 @@ import argparse
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ragworthy import flow
+from ragworthy.cli.engines import engine_of
 from ragworthy.cli.flags import depths, value_of
 from ragworthy.cli.naming import policy_of
 from ragworthy.cli.outputs import besides_of, finish, guard, keep_inputs, options
@@ -27,12 +28,20 @@ from ragworthy.report import write as writing
 from ragworthy.safe import shell
 from ragworthy.suites import SUITES
 
+if TYPE_CHECKING:
+    from ragworthy.suites.parts import Engine
+
 INIT = ("--gold", "--trace", "--runs", "--questions", "--outputs", "--provenance", "--pairs", "--corpus")
 """The files that `init` makes a policy for."""
 
 
 def score(given: argparse.Namespace) -> int:
     """Score one suite, or show single items of it."""
+    with engine_of(given) as engine:
+        return _score(given, engine)
+
+
+def _score(given: argparse.Namespace, engine: "Engine | None") -> int:
     suite = SUITES[given.suite]
     inputs = inputs_of(given, suite)
     form = check_files(given, suite, inputs)
@@ -54,6 +63,7 @@ def score(given: argparse.Namespace) -> int:
         allowed=tuple(given.allow),
         commit=spelled(given.commit or ""),
         lock=Path(given.lock) if given.lock else None,
+        engine=engine,
         **proving_of({"alpha": given.alpha, "cluster": given.cluster, "seed": given.seed}, "command line")._asdict(),
         **options(given),
     )

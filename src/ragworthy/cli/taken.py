@@ -1,15 +1,16 @@
 """What was given on the command line, as a suite takes it: its files and its settings, for `score` and `show`."""
 
 import argparse
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from decimal import Decimal, InvalidOperation
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 from ragworthy import flow
 from ragworthy.cli.flags import depths, number_of, value_of
 from ragworthy.errors import usage_error
 from ragworthy.load.checker import Checker
+from ragworthy.load.uri import path_here, path_or_uri
 from ragworthy.policy.declare import Declared, Setting
 from ragworthy.policy.sections import NUMBERS, parse_limits
 
@@ -68,10 +69,12 @@ def inputs_of(given: argparse.Namespace, suite: Declared) -> dict[str, Any]:
     for one in suite.inputs:
         value = value_of(given, one.option) if one.help else None
         if value or (suite.required(one) and value is not None):
-            path = str if one.written else Path  # what is written is named as it was typed
+            path: Callable[[str], Any] = partial(path_here, what=one.option)
+            if one.written or one.form == "records":  # what is written is named as it was typed
+                path = str if one.written else path_or_uri
             found[one.key] = tuple(map(path, value)) if one.several else path(value)
         if one.more and (others := getattr(given, one.more, None)):
-            found[one.more] = tuple(map(Path, others))
+            found[one.more] = tuple(map(path_or_uri, others))
     return found
 
 

@@ -184,6 +184,10 @@ ERRORS: dict[str, Code] = {
     "RW-S02": Code("parts_differ", "Parts were made from other inputs, settings or gates, or by another version.", "Make all parts with the same command on the same files; only I of --shard I/N differs."),
     "RW-S03": Code("parts_incomplete", "A part is missing, or is there twice.", "Give every part once: 'ragworthy merge part*.json'."),
     "RW-S04": Code("part_inputs", "An input is not what the parts were made from, or is not here.", "Merge where the inputs are, at the paths that were typed or seen from the parts; where one changed, make the parts again."),
+    "RW-S05": Code("spark_failed", "Spark could not read the traces.", "The line has the last cause that Spark named, and where its log is. Every executor must be able to read the input at the path or URI given; where results are too large, raise spark.driver.maxResultSize."),
+    "RW-S06": Code("needs_spark", "A file is named by a URI, which only Spark can read.", "Gold sets and traces may be named by a URI with --engine spark; copy other files, and those of a policy, to this machine."),
+    "RW-S07": Code("no_java", "Spark cannot start: there is no Java that it can use.", "Install Java 17 or later (Debian: apt-get install openjdk-17-jre-headless), or set JAVA_HOME."),
+    "RW-S08": Code("executor_differs", "An executor lacks a package, or has another version of Ragworthy.", "Install the same version on every executor, and name their Python in PYSPARK_PYTHON or spark.pyspark.python."),
     # the built-in pipeline
     "RW-N01": Code("tuning_unreadable", "The tuning file cannot be read or has the wrong shape.", "Write it again with 'ragworthy experiment tune'."),
     "RW-N02": Code("tuning_other_index", "The threshold was tuned on another index.", "Tune again on this index: 'ragworthy experiment tune --index DIR --gold FILE --out DIR'."),

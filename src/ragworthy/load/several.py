@@ -56,6 +56,10 @@ class Several(Source):
         if len(files_of(self.path) or ()) != len(self.files):
             raise data_error("RW-F16", "the files changed while they were being read", where=self.given)
 
+    def shifts(self) -> list[tuple[int, int]]:
+        """What is added to the offsets and to the line numbers of each file."""
+        return [(self._offsets[nth], nth << _LINES) for nth in range(len(self.files))]
+
     # places
 
     def _nth(self, offset: int) -> int:

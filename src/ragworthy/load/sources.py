@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from ragworthy.errors import usage_error
+from ragworthy.errors import data_error, usage_error
 from ragworthy.files import files_of
 from ragworthy.load import unpack
 from ragworthy.load.lines import BLOCK as BLOCK
@@ -22,6 +22,7 @@ from ragworthy.load.memory import Memory as Memory
 from ragworthy.load.memory import as_lines as as_lines
 from ragworthy.load.parquet import ParquetFile as ParquetFile
 from ragworthy.load.several import Several
+from ragworthy.load.uri import Uri
 
 
 class PackedFile(FileSource):
@@ -41,10 +42,12 @@ def open_source(role: str, given: Any) -> Source:
     if isinstance(given, (str, Path)):
         path = Path(given)
         if (several := files_of(path)) is not None:
-            return Several(role, path, [_file(role, one) for one in several])
-        return _file(role, path)
+            return Several(role, path, [file_source(role, one) for one in several])
+        return file_source(role, path)
     if isinstance(given, Source):
         return given
+    if isinstance(given, Uri):
+        raise data_error("RW-S06", "expected a path on this machine, got a URI", where=given.text)
     for method in ("to_dicts", "to_pylist"):  # polars, pyarrow
         if hasattr(given, method):
             return Memory(role, getattr(given, method)())
@@ -55,7 +58,7 @@ def open_source(role: str, given: Any) -> Source:
     raise usage_error(f"{role}: expected a path, records or a data frame, got {type(given).__name__}")
 
 
-def _file(role: str, path: Path) -> FileSource:
+def file_source(role: str, path: Path) -> FileSource:
     """The source that a single file is, by its suffix."""
     if path.suffix in unpack.SUFFIXES:
         return PackedFile(role, path)

@@ -124,10 +124,20 @@ def write_jsonl(path: Path, rows: Iterable[dict[str, Any]]) -> None:
 def write_parquet(path: Path, rows: Iterable[dict[str, Any]], suites: Sequence[Voice]) -> None:
     """Rows as Parquet; the two maps are maps. What the suites declare are its columns."""
     try:
-        import pyarrow as pa
         from pyarrow import parquet
     except ImportError:
         raise missing_extra("pyarrow", "parquet", "writing Parquet") from None
+    own, schema = columns_of(suites), schema_of(suites)
+    left = iter(rows)
+    with parquet.ParquetWriter(path, schema) as writer:
+        while some := list(islice(left, MANY)):
+            writer.write_batch(batch(some, own, schema))
+
+
+def schema_of(suites: Sequence[Voice]) -> Any:
+    """The columns of rows and their types, as Arrow has them."""
+    import pyarrow as pa
+
     kinds = {
         "int": pa.int64(),
         "bool": pa.bool_(),
@@ -135,10 +145,9 @@ def write_parquet(path: Path, rows: Iterable[dict[str, Any]], suites: Sequence[V
         "json": pa.string(),
         "counts": pa.map_(pa.string(), pa.int64()),
     }
-    own = _columns(suites)
     facts = dict.fromkeys(name for suite in suites for name in suite.facts)
     told = [("facts", pa.struct([(name, pa.bool_()) for name in facts]))] if facts else []  # Parquet has no empty one
-    schema = pa.schema(
+    return pa.schema(
         [
             ("qid", pa.string()),
             ("label", pa.string()),
@@ -148,16 +157,19 @@ def write_parquet(path: Path, rows: Iterable[dict[str, Any]], suites: Sequence[V
             ("metrics", pa.map_(pa.string(), pa.float64())),
             ("undefined", pa.map_(pa.string(), pa.string())),
             *told,
-            *((one.name, kinds[one.kind]) for one in own),
+            *((one.name, kinds[one.kind]) for one in columns_of(suites)),
         ]
     )
-    left = iter(rows)
-    with parquet.ParquetWriter(path, schema) as writer:
-        while some := [_flat(row, own) for row in islice(left, MANY)]:
-            writer.write_batch(pa.RecordBatch.from_pylist(some, schema=schema))
 
 
-def _columns(suites: Sequence[Voice]) -> list[Column]:
+def batch(rows: Iterable[dict[str, Any]], own: Sequence[Column], schema: Any) -> Any:
+    """Some rows as Arrow has them."""
+    import pyarrow as pa
+
+    return pa.RecordBatch.from_pylist([_flat(row, own) for row in rows], schema=schema)
+
+
+def columns_of(suites: Sequence[Voice]) -> list[Column]:
     """What rows hold besides, each name once; with several suites, which of them a row is of."""
     found = {one.name: one for suite in suites for one in suite.columns}
     return [*found.values(), Column("suite", "text")] if len(suites) > 1 else list(found.values())

@@ -14,7 +14,7 @@ from ragworthy.names import MADE, TRACED
 from ragworthy.report.made import several
 from ragworthy.report.part import Note
 from ragworthy.suites.fork import answer, processes, workers
-from ragworthy.suites.parts import Stored
+from ragworthy.suites.parts import Engine, Stored
 
 KNOBS = "knobs"
 """What a pipeline was set to: a part of how it was made that runs may try several values of."""
@@ -41,7 +41,10 @@ Values = dict[str, Counter[str]]
 
 
 def said_by(
-    sources: Iterable[Source], jobs: int | None = None, parts: Mapping[str, Sequence[Stored]] | None = None
+    sources: Iterable[Source],
+    jobs: int | None = None,
+    parts: Mapping[str, Sequence[Stored]] | None = None,
+    engine: Engine | None = None,
 ) -> Values:
     """What traces say of how they were made: all of them are looked at, large files in several processes; or were, in
     parts that were read apart.
@@ -52,6 +55,10 @@ def said_by(
             for one in parts[apart(source)]:
                 for key, counts in one.decoded(dict[str, dict[str, int]], apart(source)).items():
                     found[key].update(counts)
+            continue
+        if engine is not None and (said := engine.said(source)) is not None:
+            for key, counts in said.items():
+                found[key].update(counts)
             continue
         for key, counts in _said(_counted(source, processes(jobs, source.size, source.splits))).items():
             found[key].update(counts)

@@ -4,15 +4,17 @@ A suite says what one part gives (`Pass`) and goes on with what all of them gave
 one process read the whole, several read a part each, or parts came out of files that other machines wrote.
 """
 
-from collections.abc import Callable, Generator, Sequence
+from collections import Counter
+from collections.abc import Callable, Generator, Iterable, Sequence
 from fractions import Fraction
 from functools import partial
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import msgspec
 
 from ragworthy.errors import data_error, explained
 from ragworthy.load.sources import Source
+from ragworthy.report.part import Voice
 from ragworthy.suites.evidence import Evidence
 from ragworthy.suites.fork import answer, processes, workers
 from ragworthy.suites.reading import told
@@ -57,6 +59,25 @@ def _from_text(kind: type, value: Any) -> Any:
 
 def _same(given: Any) -> Any:
     return given
+
+
+class Engine(Protocol):
+    """Who reads large files in parts, where the processes of this machine do not."""
+
+    def opened(self, role: str, given: Any) -> Source | None:
+        """The source behind what only the engine can open; None for anything else."""
+
+    def parts(self, one: "Pass", progress: Progress | None) -> list[Any] | None:
+        """What every part gives, in the order of the file; None where this machine is to read it."""
+
+    def said(self, source: Source) -> dict[str, Counter[str]] | None:
+        """What the traces of a file that was read say of how they were made; None of another file."""
+
+    def check_new(self, uri: str) -> None:
+        """Refuse a place to write to that is taken."""
+
+    def write_rows(self, uri: str, rows: Iterable[dict[str, Any]], suites: Sequence[Voice]) -> None:
+        """Write rows as a folder of Parquet files, in their order."""
 
 
 class Pass(NamedTuple):
@@ -122,6 +143,8 @@ def _parts(one: Pass, request: Request, progress: Progress | None) -> list[Any]:
     """What every part gives, in the order of the file."""
     if request.parts is not None:
         return [one.unpack(part.decoded(one.form, one.role)) for part in request.parts[one.role]]
+    if request.engine is not None and (found := request.engine.parts(one, progress)) is not None:
+        return found
     tell = told(progress, one.source.size)
     many = processes(request.jobs, one.source.size, one.source.splits and not one.whole)
     found = _in_processes(one, many, tell) if many > 1 else None

@@ -4,12 +4,16 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ragworthy import gates as g
 from ragworthy.load.baseline import suites_in
 from ragworthy.load.plugins import Plugin
+from ragworthy.load.uri import Uri
 from ragworthy.proving import Proving
+
+if TYPE_CHECKING:
+    from ragworthy.suites.parts import Engine
 
 Progress = Callable[[int, int], None]
 
@@ -90,12 +94,22 @@ class Request(NamedTuple):
 
     parts: Mapping[str, Sequence[Any]] | None = None
     """What parts gave that were read elsewhere, by the role of the file; None where the files are read here."""
+    engine: "Engine | None" = None
+    """Who reads the files of traces; None for processes of this machine."""
     proving: Proving = Proving()
     """How differences are tested."""
 
     def get(self, key: str, default: Any = None) -> Any:
         """An input by its key."""
         return self.given.get(key, default)
+
+    def on_disk(self) -> "Request":
+        """The same without the inputs that only an engine can read."""
+        here = {key: one for key, one in self.given.items() if not isinstance(one, Uri)}
+        for key, one in here.items():
+            if isinstance(one, tuple):
+                here[key] = tuple(each for each in one if not isinstance(each, Uri))
+        return self._replace(given=here)
 
     def with_given(self, **inputs: Any) -> "Request":
         """The same with other inputs; None takes one away."""

@@ -17,6 +17,7 @@ import msgspec
 from ragworthy.errors import policy_error
 from ragworthy.files import shown_path
 from ragworthy.load.sources import Source, open_source
+from ragworthy.load.uri import Uri
 from ragworthy.records import Ints
 from ragworthy.report.part import Note, some_of_each
 from ragworthy.report.show import plural
@@ -46,14 +47,16 @@ class Rerun(NamedTuple):
 def open_reruns(opened: Opened, request: Request) -> list[str]:
     """The roles of all runs, the further ones opened now; the same file twice is not a second run."""
     given = [request.get("traces"), *request.get("reruns", ())]
-    paths = [one.resolve() for one in given if isinstance(one, Path)]
-    for nth, path in enumerate(paths):
-        if path in paths[:nth]:
-            message = f"expected every run once, got {shown_path(path)} twice"
+    names = [one.resolve() if isinstance(one, Path) else one.text for one in given if isinstance(one, (Path, Uri))]
+    for nth, name in enumerate(names):
+        if name in names[:nth]:
+            message = f"expected every run once, got {shown_path(name) if isinstance(name, Path) else name} twice"
             raise policy_error("RW-P23", message, where=str(request.policy or ""), field="answers.traces")
     roles = [TRACE]
     for nth, path in enumerate(given[1:], start=1):
-        roles.append(opened.enter(open_source(f"{TRACE}:{nth}", path)).role)
+        role = f"{TRACE}:{nth}"
+        known = request.engine.opened(role, path) if request.engine is not None else None
+        roles.append(opened.enter(known or open_source(role, path)).role)
     return roles
 
 

@@ -83,7 +83,7 @@ class Answers(InParts):
 
     def read(self, opened: Opened, request: Request, progress: Progress | None) -> Evidence:
         """A tally: how many questions there are of each set of flags and slices, by processes that tell each other."""
-        if request.parts is not None:
+        if request.parts is not None or request.engine is not None:
             return super().read(opened, request, progress)
         how = how_of(opened, request, self.depths(request), self.slice_fields(request))
         read = read_runs(opened, request, how, progress, roles_of(opened, request))
