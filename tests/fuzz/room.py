@@ -5,7 +5,7 @@ import io
 import os
 import shutil
 import tempfile
-from functools import cache
+from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -139,8 +139,9 @@ def _place(path: Path, place: Place) -> None:
         path.symlink_to(place.target)
 
 
-# building the parser takes four fifths of a short command, and one can be used many times
-vars(entry)["parser"] = cache(parser)
+# building the parser takes four fifths of a short command, and one can be used many times; keeping all of them would
+# fill the memory of whoever imports this
+vars(entry)["parser"] = lru_cache(maxsize=16)(parser)
 
 
 def run(args: list[str]) -> Ending:
