@@ -63,12 +63,12 @@ class Spark:
         if one.whole or not source.size or not all(map(_readable, source.parts())):
             return None
         with self.session.told():
-            session = work_session(self.session.spark, source.size)
-            segments = _segments(session, source)
             job = Job(Handed(name_of(source)), list(map(Named, source.parts())), one.work, one.sound, one.pack)
             packed = pickled(job, source)
             here: Job = pickle.loads(packed)  # noqa: S301 - what we have just written
             _stop_unless(one, here, [])  # what is wrong with the gold set is wrong in every part
+            session = work_session(self.session.spark, source.size, len(packed))
+            segments = _segments(session, source)
             sent = Sent(uuid4().hex, VERSION, {each.key: each for each in segments}, packed)
             with _meanwhile(source.sha256), shown(session, progress, source.size):
                 found = _collected(session, sent, source)

@@ -169,10 +169,13 @@ def _configured() -> bool:
     return False
 
 
-def work_session(session: Any, size: int) -> Any:
-    """The same session with settings of our own: where a file is cut must not depend on who is there at the moment."""
-    cores = max(session.sparkContext.defaultParallelism, 1)
-    piece = min(_PIECE, max(_LEAST, size // (cores * _PIECES)))
+def work_session(session: Any, size: int, held: int) -> Any:
+    """The same session with settings of our own: where a file is cut must not depend on who is there at the moment.
+
+    `held` is the size of what every piece is read against, the gold set: with a large one there are fewer pieces.
+    """
+    share = size // max(session.sparkContext.defaultParallelism, 1)
+    piece = min(max(_PIECE, 4 * held), max(_LEAST, share if held > share // _PIECES else share // _PIECES))
     ours = session.newSession()
     for key, value in {
         "spark.sql.files.maxPartitionBytes": piece,
