@@ -91,7 +91,7 @@ class Words:
         return f"doc{int(draw() * 20_000):05d}#{int(draw() * 40)}"
 
 
-def _question(number: int, words: Words) -> tuple[dict[str, Any], dict[str, Any]]:
+def question(number: int, words: Words) -> tuple[dict[str, Any], dict[str, Any]]:
     """A gold item and its trace: mostly right, and wrong in every usual way."""
     rng, draw = words.rng, words.rng.random
     answerable = draw() < 0.7
@@ -143,7 +143,7 @@ def generate(folder: Path, questions: int, seed: int = 7) -> Pair:
     pair = Pair(folder / "gold.jsonl", folder / "traces.jsonl")
     with pair.gold.open("w", encoding="utf-8") as golds, pair.traces.open("w", encoding="utf-8") as traces:
         for number in range(questions):
-            gold, trace = _question(number, words)
+            gold, trace = question(number, words)
             golds.write(encode(gold) + "\n")
             traces.write(encode(trace) + "\n")
     return pair
