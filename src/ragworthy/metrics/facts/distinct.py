@@ -2,7 +2,8 @@
 
 import sys
 from array import array
-from collections.abc import Hashable, Iterable
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator
 from typing import Generic, TypeVar
 
 from ragworthy.records import Ints
@@ -48,6 +49,19 @@ class Distinct(Generic[Value]):
         """The rows of another such column below these."""
         places = [self.place(value) for value in values]
         self.at.extend(map(places.__getitem__, at))
+
+
+def pairs_of(values: Iterable[Value]) -> Iterator[tuple[Value, Value, int]]:
+    """Every pair of some values, equal pairs once with their number.
+
+    >>> list(pairs_of("aba"))
+    [('a', 'a', 1), ('a', 'b', 2)]
+    """
+    counts = list(Counter(values).items())
+    for nth, (one, many) in enumerate(counts):
+        if many > 1:
+            yield one, one, many * (many - 1) // 2
+        yield from ((one, other, many * more) for other, more in counts[nth + 1 :])
 
 
 def packed(column: "array[int] | array[float]") -> bytes:
