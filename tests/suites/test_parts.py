@@ -20,7 +20,7 @@ from ragworthy.names import VERSION
 from ragworthy.suites import fork, parts
 from sets_of_every_suite import BROKEN_LINES, MADE, SQUAD, STRANGE_LINES, broken, runs_of, strange
 
-SUITES = ("answers", "retrieval", "structured", "stability", "latency")
+SUITES = ("answers", "retrieval", "structured", "stability", "latency", "agreement")
 """Every suite that reads in parts."""
 
 
@@ -79,6 +79,8 @@ def test_the_bytes_are_the_same_from_processes_and_from_parts(suite: str, severa
     counts = report["suites"][suite]["counts"]
     if suite in ("stability", "latency"):  # runs of other questions are an error there
         assert (counts["duplicate_runs"] > 3, counts["missing"] > 1) == (True, True)
+    elif suite == "agreement":  # it counts the ids of orphans, and every trace that a later one replaced
+        assert (counts["orphan_traces"], counts["duplicates"], counts["missing"]) == (2, 12, 2)
     else:
         assert (counts["orphan_traces"], counts["duplicate_traces"], counts["missing"]) == (5, 9, 2)
 
@@ -88,7 +90,8 @@ def test_the_bytes_are_the_same_from_processes_and_from_parts(suite: str, severa
 def test_squad_is_the_same_everywhere(suite: str, several: None) -> None:
     report = same_everywhere(["score", *SQUAD[suite](Path())])
     counts = report["suites"][suite]["counts"]
-    assert (counts["gold"] > 200, counts["missing"] > 4, counts["errored"] > 4) == (True, True, True)
+    questions = counts["pairs" if suite == "agreement" else "gold"]
+    assert (questions > 200, counts["missing"] > 4, counts["errored"] > 4) == (True, True, True)
 
 
 @pytest.mark.parametrize("suite", SUITES)

@@ -3,7 +3,7 @@
 Whole blocks are decoded at once. Only when that fails, or the count does not fit, each line of the block is looked at.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -354,9 +354,15 @@ def items_of(
     lines: Iterable[tuple[int, bytes]], at: Callable[[int], str], kind: type[Record]
 ) -> tuple[list[Item], list[Problem]]:
     """The records of numbered lines, and the problems of those that have none; `at` says where a line stands."""
-    decoder = Decoder(kind)
-    items: list[Item] = []
     problems: list[Problem] = []
+    return list(each_item(lines, at, kind, problems)), problems
+
+
+def each_item(
+    lines: Iterable[tuple[int, bytes]], at: Callable[[int], str], kind: type[Record], problems: list[Problem]
+) -> Iterator[Item]:
+    """The same one after another, for whoever keeps little of each; problems are added to those that are there."""
+    decoder = Decoder(kind)
     for number, line in lines:
         if not line.strip():
             continue
@@ -366,8 +372,7 @@ def items_of(
             problems.append(Problem(fault.code, fault.message, at(number), fault.field))
         decoder.faults.clear()
         if record is not None and value is not None:
-            items.append(Item(number, value, record))
-    return items, problems
+            yield Item(number, value, record)
 
 
 def whole_value(line: bytes, faults: list[Fault]) -> dict[str, Any] | None:

@@ -86,10 +86,9 @@ def spend_of(
     return total
 
 
-def unpriced(sample: Sample) -> bool:
+def unpriced(usage: Mapping[str, Any] | None, *, errored: bool) -> bool:
     """Whether nobody knows what a run used, or what a stage of it did, because it ended in an error."""
-    run = sample.timed.run
-    return run.error is not None and not all(_counted(counts) for _, counts in _stages_of(run.usage or {}))
+    return errored and not all(_counted(counts) for _, counts in _stages_of(usage or {}))
 
 
 def _counted(counts: Mapping[str, Any]) -> bool:

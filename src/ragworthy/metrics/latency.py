@@ -1,14 +1,12 @@
 """Metrics of the latency family. Each maps one measured run to its time; stages have one name, however written."""
 
-from collections.abc import Mapping
 from fractions import Fraction
 from functools import partial
-from typing import Any, NamedTuple
 
-from ragworthy.metrics.facts.answers import Facts
 from ragworthy.metrics.facts.distance import ACCEPT
+from ragworthy.metrics.facts.timed import Sample as Sample
+from ragworthy.metrics.facts.timed import Timed as Timed
 from ragworthy.metrics.registry import metric
-from ragworthy.records import Run
 
 SOURCE = "ProblemMap eval/eval_latency_vs_accuracy.md"
 STAGES = ("retrieval", "rerank", "llm", "guard")
@@ -16,50 +14,6 @@ STAGES = ("retrieval", "rerank", "llm", "guard")
 _ALIASES = {"retrieve": "retrieval", "reason": "llm"}
 SHORT, LONG = 50, 200
 """Questions below so many tokens are short; those above so many are long."""
-
-
-class Timed(NamedTuple):
-    """One run as it was recorded, with its numbers made exact."""
-
-    line: int
-    run: Run
-    config: str
-    knobs: dict[str, Any]
-    load: Fraction | None
-    """Requests a second, where they were recorded."""
-    e2e: Fraction
-    """Milliseconds from the question to the checked answer."""
-    stages: Mapping[str, Fraction]
-    model: str | None
-    """The model that answered, where the knobs name it."""
-    at: float | None = None
-    """When it was sent, in seconds, where that was recorded."""
-
-
-class Sample(NamedTuple):
-    """One measured run and everything that was established about it."""
-
-    timed: Timed
-    question: int
-    """The place of its question in the gold set."""
-    facts: Facts | None
-    """What became of the answer; None where the runs hold no answers."""
-    spend: Fraction | str
-    """What it cost, or why that is not known."""
-    tokens: tuple[int, int] | str
-    """Tokens of cited gold chunks and of all its context, or why they are not known."""
-    distance: Fraction | str | None = None
-    """ΔS of what it cites first, or why that is not known; None where nothing is cited."""
-
-    @property
-    def variant(self) -> tuple[int, int]:
-        """Its seed and its wording; 0 where none is recorded."""
-        return self.timed.run.seed or 0, self.timed.run.paraphrase or 0
-
-    @property
-    def errored(self) -> bool:
-        """Whether it ended in an error, or without an answer where runs hold answers."""
-        return self.timed.run.error is not None or (self.facts is not None and self.facts.errored)
 
 
 def stage_name(written: str) -> str:

@@ -1,9 +1,10 @@
 """Metrics of the stability suite. Each maps one question with all its runs to a number, True or False, or None."""
 
 import unicodedata
+from bisect import bisect_right
 from collections.abc import Callable, Mapping
 from fractions import Fraction
-from itertools import combinations
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 from ragworthy import edits
@@ -11,6 +12,7 @@ from ragworthy.metrics.answers import steps_of
 from ragworthy.metrics.causes import Steps, depth_of
 from ragworthy.metrics.facts import answers as f
 from ragworthy.metrics.facts.constraints import echoes
+from ragworthy.metrics.facts.distinct import pairs_of
 from ragworthy.metrics.facts.pieces import needed, tells
 from ragworthy.metrics.registry import metric
 from ragworthy.names import MIN_SUBSTR
@@ -94,8 +96,18 @@ def canon(text: str) -> str:
     >>> canon("X rejects NULL keys ."), canon("「X」 拒绝空键。")
     ('x rejects null keys', 'x 拒绝空键')
     """
-    kept = [sign for sign in nfkc(text).lower() if unicodedata.category(sign)[0] != "P"]
-    return squeeze("".join(kept))
+    return squeeze(nfkc(text).lower().translate(_NO_PUNCTUATION))
+
+
+class _Kept(dict[int, int | None]):
+    """What becomes of each sign that was met so far, for `translate`: punctuation is dropped."""
+
+    def __missing__(self, code: int) -> int | None:
+        self[code] = None if unicodedata.category(chr(code))[0] == "P" else code
+        return self[code]
+
+
+_NO_PUNCTUATION = _Kept()
 
 
 def said_by(rules: f.Rules, *, whole: bool = True) -> Callable[[Gold, Run], Said]:
@@ -228,23 +240,21 @@ def ned50(question: Question) -> Fraction | None:
     claims = [run.claim for run in question.runs if run.claim is not None or run.errored]
     if not question.answerable or len(claims) < 2:
         return None
-    known: dict[tuple[str, str], Fraction] = {}
-    distances = sorted(_apart(one, other, known) for one, other in combinations(claims, 2))
-    below, odd = divmod(len(distances) - 1, 2)
-    return (distances[below] + distances[below + odd]) / 2
+    distances = sorted((_apart(one, other), many) for one, other, many in pairs_of(claims))
+    below, odd = divmod(len(claims) * (len(claims) - 1) // 2 - 1, 2)
+    ends = list(accumulate(many for _, many in distances))
+    low, high = (distances[bisect_right(ends, place)][0] for place in (below, below + odd))
+    return (low + high) / 2
 
 
-def _apart(one: str | None, other: str | None, known: dict[tuple[str, str], Fraction]) -> Fraction:
+def _apart(one: str | None, other: str | None) -> Fraction:
     """The edit distance of two claims over the length of the longer; an error (None) is like nothing."""
     if one is None or other is None:
         return Fraction(1)
     if one == other:
         return Fraction(0)
-    pair = (one, other) if one < other else (other, one)
-    if pair not in known:
-        one, other = one[:COMPARED], other[:COMPARED]
-        known[pair] = Fraction(edits.distance(one, other), max(len(one), len(other)))
-    return known[pair]
+    one, other = one[:COMPARED], other[:COMPARED]
+    return Fraction(edits.distance(one, other), max(len(one), len(other)))
 
 
 @metric(
@@ -301,10 +311,10 @@ def rcr(question: Question) -> tuple[int, int] | None:
 )
 def iaa(question: Question) -> Fraction | None:
     """Mean share of the pairs of runs of a question that agree in refusal, claim and citations."""
-    pairs = list(combinations(question.runs, 2))
-    if not pairs:
+    total = len(question.runs) * (len(question.runs) - 1) // 2
+    if not total:
         return None
-    return Fraction(sum(alike(one, other) for one, other in pairs), len(pairs))
+    return Fraction(sum(many for one, other, many in pairs_of(question.runs) if alike(one, other)), total)
 
 
 @metric(

@@ -11,7 +11,7 @@ from ragworthy.comparison.likeness import GOLD, HELD, MADE, Made, asking, told_o
 from ragworthy.metrics.causes import Steps
 from ragworthy.metrics.registry import MetricName, Word
 from ragworthy.names import Cause, Label, Stage
-from ragworthy.report.part import Content, Frozen, Part
+from ragworthy.report.part import Content, Frozen, Part, some_of_each
 from ragworthy.rows import Rows
 from ragworthy.suites.opened import Opened
 from ragworthy.suites.request import Request
@@ -283,3 +283,10 @@ class Extra(NamedTuple):
     """Texts of each question, by its id and the name of a column, for rows as a table that people read."""
     kept: Mapping[str, Any] | None = None
     """What the receipt keeps of the facts; the hash of all rows where nothing else is said."""
+
+
+def shown(cases: Sequence[Case], offends: Callable[[Case], bool], most: int) -> list[Case]:
+    """The cases that are shown of those that offend: the worst first, of every label some."""
+    bad = [nth for nth, case in enumerate(cases) if offends(case)]
+    bad.sort(key=lambda nth: (*cases[nth].rank, nth))
+    return [cases[nth] for nth in some_of_each(bad, most, lambda nth: cases[nth].label)]

@@ -21,7 +21,7 @@ from ragworthy.metrics.registry import MetricName, Word, all_metrics, find
 from ragworthy.names import Label
 from ragworthy.policy.declare import Declared, Input
 from ragworthy.policy.gate_text import MOST_KS
-from ragworthy.report.part import Column, Frozen, some_of_each
+from ragworthy.report.part import Column, Frozen
 from ragworthy.report.part import Part as Told
 from ragworthy.report.sheet import Viewed
 from ragworthy.rows import MOST, Rows
@@ -41,6 +41,7 @@ from ragworthy.suites.evidence import (
     Step,
     Summary,
     made_of,
+    shown,
 )
 from ragworthy.suites.examine import Seen, usual
 from ragworthy.suites.intervals import Part, plain
@@ -365,10 +366,7 @@ class Suite(Voiced, Blaming, ABC):
 
     def offenders(self, found: Found, most: int) -> list[Offender]:
         """The questions that pull a gate down, worst first; of every label some are shown."""
-        bad = [nth for nth, case in enumerate(found.cases) if self.offends(case)]
-        bad.sort(key=lambda nth: (*found.cases[nth].rank, nth))
-        shown = some_of_each(bad, most, lambda nth: found.cases[nth].label)
-        return [self.offender(found.cases[nth], found) for nth in shown]
+        return [self.offender(case, found) for case in shown(found.cases, self.offends, most)]
 
     def offender(self, case: Case, found: Found) -> Offender:
         """One of them: what a case knows of itself, where a suite does not say more."""

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any, NamedTuple
 
-from ragworthy.errors import MOST_PROBLEMS, DataError, Problem
-from ragworthy.load.decode import Decoder, record_offsets
+from ragworthy.errors import MOST_PROBLEMS, DataError, Problem, data_error
+from ragworthy.load.decode import Decoder, Record, record_offsets
 from ragworthy.load.sources import Source
 from ragworthy.records import Ints
 from ragworthy.suites.request import Progress
@@ -38,6 +38,25 @@ def nameless(where: str) -> Problem:
 def stranger(qid: str, where: str) -> Problem:
     """A run of a question that the gold set does not have."""
     return Problem("RW-T11", f'expected a qid of the gold set, got "{qid}"', where, "qid")
+
+
+def records_at(
+    source: Source, kind: type[Record], wanted: Iterable[int], lines: Iterable[tuple[int, bytes]] | None = None
+) -> Iterator[tuple[int, Record]]:
+    """The records of some lines once more, with their numbers, in the order of the file: one pass, and only these are
+    decoded. `lines` are those of a source whose records are not its own lines.
+    """
+    left, decoder = set(wanted), Decoder(kind)
+    for number, line in (source.numbered() if lines is None else lines) if left else ():
+        if number in left:
+            record = decoder.read(line, 0)
+            if record is not None:
+                yield number, record
+                left.discard(number)
+            if not left:
+                return
+    if left:
+        raise data_error("RW-F16", "the input changed while it was being read", where=source.given)
 
 
 class Reader(NamedTuple):

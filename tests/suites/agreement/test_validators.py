@@ -9,14 +9,13 @@ import pytest
 
 from conftest import G1, G2, T1, T2, run_cli, write_jsonl
 from places import DATA
-from ragworthy.load.gold import name_of
 from ragworthy.load.sources import open_source
 from ragworthy.metrics.agreement import kappa
 from ragworthy.metrics.facts.answers import Rules
 from ragworthy.metrics.facts.arbitration import arbitrate, voted_of
 from ragworthy.metrics.facts.raters import NoValue
 from ragworthy.records import Answer, Gold, Pair, Trace
-from ragworthy.suites.agreement.read import read_traced
+from ragworthy.suites.agreement.traced import pass_of, read_golds
 from ragworthy.suites.agreement.validators import content_words, validators
 
 GOLD = Gold(answerable=True, qid="q", gold_claim_substr=["rejects null keys"], gold_citations=["d#2"])
@@ -286,10 +285,9 @@ def real(name: str) -> list[Pair]:
     path = folder / name if (folder / name).is_file() else DATA / "llm_answers" / "qwen3_squad2" / "dev" / name
     rules = Rules(short_words=True)
     gold, traces = open_source("gold", folder / "gold.jsonl.gz"), open_source("trace", path)
-    asked = read_traced(gold, traces, rules, allow_gold_errors=True)
-    both = validators(rules)
-    golds: list[Gold] = [item.record for item in asked.items if name_of(item.record) in asked.traces]
-    return [both.vote(one, asked.traces[name_of(one)]) for one in golds]
+    golds = read_golds(gold, rules, allow_errors=True)
+    votes = pass_of(traces, golds, rules).work(0, 1, None).votes
+    return [votes[qid] for qid in golds.by_id if qid in votes]
 
 
 @pytest.mark.data("data/squad2/dev")

@@ -145,9 +145,11 @@ def run_id(run: Run) -> str:
     >>> run_id(Run(qid="q", seed=2, jitter="ws")), run_id(Run(qid="q", paraphrase=1, config_id="ab"))
     ('q#seed=2;j=ws', 'q#seed=-;j=none;p=1;c=ab')
     """
-    if run.run_id:
-        return run.run_id
-    how = varied(run)
-    text = f"{run.name}#seed={'-' if how.seed is None else how.seed};j={how.jitter}"
+    return run.run_id or id_of(run.name, varied(run))
+
+
+def id_of(qid: str, how: Variation) -> str:
+    """The id of a run of a question that has none of its own."""
+    text = f"{qid}#seed={'-' if how.seed is None else how.seed};j={how.jitter}"
     text += f";p={how.paraphrase}" if how.paraphrase else ""
     return f"{text};c={how.config}" if how.config else text

@@ -8,22 +8,15 @@ from typing import Any, NamedTuple, TypeVar
 import msgspec
 
 from ragworthy.errors import DataError, Problem, data_error
-from ragworthy.index.blocks import Corpus
 from ragworthy.load.decode import Decoder, Explain, Found, Item, explain_by_type, read_items
-from ragworthy.load.gold import Bind, name_of, problems_of, resolved
+from ragworthy.load.gold import name_of
 from ragworthy.load.sources import Source, as_lines
-from ragworthy.metrics.facts import answers as f
 from ragworthy.metrics.facts.arbitration import LABELS, RENAMED
 from ragworthy.metrics.facts.audits import record_of
-from ragworthy.metrics.facts.constraints import unruled
 from ragworthy.metrics.facts.raters import fixes_of, rating_of
-from ragworthy.records import Gold, LabelRow, Mark, Pair, Rating, Trace, Vote
-from ragworthy.suites.agreement import Agreement
-from ragworthy.suites.agreement.validators import validators
-from ragworthy.suites.locked import Locks
-from ragworthy.suites.reading import NAMELESS, nameless
-from ragworthy.suites.refusing import by_rule_of
-from ragworthy.suites.slices import Slice, slices_of
+from ragworthy.records import Gold, LabelRow, Mark, Pair, Rating, Vote
+from ragworthy.suites.reading import NAMELESS
+from ragworthy.suites.slices import Slice
 from ragworthy.text import described
 
 Voice = TypeVar("Voice", Pair, Rating, Mark, LabelRow)
@@ -303,76 +296,3 @@ def _audits(source: Source, marks: Mapping[tuple[str, str], Mark]) -> dict[tuple
         return found
 
     return _last(_records(source, Mark, check), _by_operator)
-
-
-# on traces
-
-
-class Traced(NamedTuple):
-    """Gold questions with the last trace of each."""
-
-    items: list[Item]
-    """The gold questions, with all their fields."""
-    traces: dict[str, Trace]
-    records: int
-    replaced: int
-    orphans: list[str]
-    """Traces that belong to no question."""
-
-
-def read_traced(
-    gold: Source, traces: Source, rules: f.Rules, *, allow_gold_errors: bool, bind: Bind | None = None
-) -> Traced:
-    """Gold, with its evidence bound, and traces; raises what is wrong with them, gold first."""
-    items, problems = read_items(gold, Gold)
-    problems += problems_of(items, gold.at, rules, allow_errors=allow_gold_errors)
-    given, wrong = read_items(traces, Trace)
-    unnamed = [item.line for item in given if not name_of(item.record)]
-    problems += [*wrong, *(nameless(traces.at(line)) for line in unnamed)]
-    if problems:
-        raise DataError(problems)
-    if not items:
-        raise data_error("RW-G05", "expected gold records, got none", where=gold.given)
-    if not any(item.record.answer_json is not None for item in given):
-        from ragworthy.load.bare import stop_if_bare
-
-        stop_if_bare(traces, "Trace", ("answer_json",), "RW-T14")
-    items = [item._replace(record=resolved(item.record, bind)) for item in items]
-    last = {name_of(item.record): item.record for item in given}
-    there = {name_of(item.record) for item in items}
-    orphans = [qid for qid in last if qid not in there]
-    return Traced(items, last, len(given), len(given) - len(last), orphans)
-
-
-def rules_of(settings: Agreement, locks: Locks, corpus: Corpus | None) -> f.Rules:
-    """How the validators look at an answer; the texts of a corpus let the auditor look citations up."""
-    return f.Rules(
-        refusals=settings.refusals,
-        short_words=settings.short_substr == "word",
-        scu=locks.scu,
-        contradictions=locks.contradictions,
-        by_rule=by_rule_of(settings),
-        chunks=corpus.texts if corpus is not None else None,
-    )
-
-
-def vote(traced: Traced, rules: f.Rules, fields: tuple[str, ...], damage: Damage) -> Votes:
-    """What both validators say of every question, in gold order."""
-    both = validators(rules)
-    golds: dict[str, Gold] = {name_of(item.record): item.record for item in traced.items}
-    errored = {qid for qid, trace in traced.traces.items() if f.is_error(trace)}
-    asked = Asked(
-        questions=golds,
-        slices={name_of(item.record): slices_of(item.value, fields) for item in traced.items},
-        missing=[qid for qid in golds if qid not in traced.traces],
-        errored=sorted(errored & golds.keys()),
-        orphans=traced.orphans,
-        unchecked=0 if rules.scu else sum(bool(one.constraints) for one in golds.values()),
-        unruled=sum(unruled(one.constraints or (), rules.contradictions) for one in golds.values()) if rules.scu else 0,
-    )
-    return Votes(
-        records={"gold": len(golds), "trace": traced.records},
-        pairs=damaged([both.vote(one, traced.traces.get(qid)) for qid, one in golds.items()], damage),
-        replaced=traced.replaced,
-        asked=asked,
-    )

@@ -28,17 +28,17 @@ from ragworthy.suites.agreement.read import (
     read_marks,
     read_pairs,
     read_ratings,
-    read_traced,
-    rules_of,
-    vote,
 )
 from ragworthy.suites.agreement.rules import ALWAYS
+from ragworthy.suites.agreement.traced import pass_of, read_golds, rules_of, vote
 from ragworthy.suites.answers.bound import bound_to
 from ragworthy.suites.clusters import Topic, topic_of
 from ragworthy.suites.damage import Damage
 from ragworthy.suites.evidence import Bound, Case, Evidence, Extra, Fate, Found, Offender, Row, Summary
 from ragworthy.suites.locked import locks_of
 from ragworthy.suites.opened import Listed, Opened
+from ragworthy.suites.parts import Reading
+from ragworthy.suites.parts import read as in_parts
 from ragworthy.suites.protocol import WHOLE, Suite
 from ragworthy.suites.request import Progress, Request
 
@@ -74,11 +74,21 @@ class Agreement(Suite):
 
     def read(self, opened: Opened, request: Request, progress: Progress | None) -> Evidence:
         """Every pair or ballot, from the files of one form."""
-        votes = self._votes(opened, request)
-        cases = cases_of(votes)
-        counts = counts_of(votes, cases, several=request.settings.form in SEVERAL)
+        if request.settings.form == "traces":
+            return in_parts(self._on_traces(opened, request), request, progress)
+        evidence = self._evidence(opened, request, self._votes(opened, request))
         if progress is not None:
             progress(1, 1)
+        return evidence
+
+    def reading(self, opened: Opened, request: Request) -> Reading:
+        """Traces are read in parts; votes that people wrote are few, and are read in one piece."""
+        on_traces = request.settings.form == "traces"
+        return self._on_traces(opened, request) if on_traces else super().reading(opened, request)
+
+    def _evidence(self, opened: Opened, request: Request, votes: Votes) -> Evidence:
+        cases = cases_of(votes)
+        counts = counts_of(votes, cases, several=request.settings.form in SEVERAL)
         asked = votes.asked
         return Evidence(
             cases=cases,
@@ -95,8 +105,6 @@ class Agreement(Suite):
 
     def _votes(self, opened: Opened, request: Request) -> Votes:
         form, damage = request.settings.form, request.damage
-        if form == "traces":
-            return self._on_traces(opened, request)
         if form == "files":
             return read_files(opened["scholar"], opened["auditor"], damage)
         if form == "raters":
@@ -107,21 +115,22 @@ class Agreement(Suite):
             return _with_corpus(votes, opened, _corpus_of(request))
         return read_pairs(opened["pairs"], damage)
 
-    def _on_traces(self, opened: Opened, request: Request) -> Votes:
+    def _on_traces(self, opened: Opened, request: Request) -> Reading:
         """The votes of the two validators that come with the program."""
         given, corpus = request.get("corpus"), _corpus_of(request)
         rules = rules_of(request.settings, locks_of(request), corpus)
         bound = None if given is None else bound_to(opened["gold"], given)
-        traced = read_traced(
+        golds = read_golds(
             opened["gold"],
-            opened["trace"],
             rules,
-            allow_gold_errors=request.allow_gold_errors,
+            allow_errors=request.allow_gold_errors,
             bind=None if bound is None else bound.bind,
         )
-        votes = vote(traced, rules, self.slice_fields(request), request.damage)
+        parts = yield [pass_of(opened["trace"], golds, rules)]
+        sources = opened["gold"], opened["trace"]
+        votes = vote(golds, sources, parts[0], rules, self.slice_fields(request), request.damage)
         votes = votes if bound is None else votes._replace(docs=bound.docs)
-        return _with_corpus(votes, opened, corpus)
+        return self._evidence(opened, request, _with_corpus(votes, opened, corpus))
 
     # the selftest
 

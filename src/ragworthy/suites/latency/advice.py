@@ -5,7 +5,7 @@ from fractions import Fraction
 from typing import Any
 
 from ragworthy import gates as g
-from ragworthy.metrics.cost import Prices, from_cache, over_budget, projected, prompt_of, shared_start, unpriced
+from ragworthy.metrics.cost import Prices, Prompt, from_cache, over_budget, projected, shared_start
 from ragworthy.names import Outcome, Stage
 from ragworthy.report.part import Note, Table, noted, plain, size_note
 from ragworthy.report.show import plural
@@ -27,7 +27,7 @@ SHOWN = 24
 def warnings(found: Found) -> list[dict[str, Any]]:
     """What should be looked at."""
     own, counts = found.own, found.evidence.counts
-    silent = sum(any(one.facts is None for one in cell.runs.samples) for cell in own.measured)
+    silent = sum(None in cell.runs.samples.facts() for cell in own.measured)
     errored, again, headers = counts["errored"], counts["duplicate_runs"], counts["repeated_headers"]
     told = noted(
         [
@@ -71,8 +71,8 @@ def _slack(measured: Sequence[Measurement]) -> Note:
 
 def _cached(own: Swept) -> Note:
     """Whether so many prompts came out of the server's cache that the times are those of the cache."""
-    told = [prompt_of(one.timed.run.usage) for cell in own.measured for one in cell.runs.samples]
-    known = [one for one in told if one is not None]
+    told = (one.prompt for cell in own.measured for one in cell.runs.samples)
+    known = [Prompt(*one) for one in told if one is not None]
     shared = shared_start(known)
     warm = sum(from_cache(one, shared) for one in known)
     if 10 * warm < len(known):
@@ -85,7 +85,7 @@ def _cached(own: Swept) -> Note:
 def _of_prices(own: Swept, prices: Prices) -> list[Note]:
     unknown = sum(isinstance(one.spend, str) for cell in own.measured for one in cell.runs.samples)
     notes = [Note("RW-W63", unknown, f"the cost of {plural(unknown, 'run')} is not known")]
-    lost = sum(unpriced(one) for cell in own.measured for one in cell.runs.samples)
+    lost = sum(kind.unpriced for cell in own.measured for kind in cell.runs.samples.kinds())
     used = f"the costs leave out what {'it' if lost == 1 else 'they'} used"
     notes.append(Note("RW-W97", lost, f"{plural(lost, 'run')} with an error and no token counts: {used}"))
     budget, unit = prices.budget, prices.currency
@@ -141,8 +141,7 @@ def _absence(found: Found) -> Absence:
     own: Swept = found.own
     if own.bound is not None:
         return own.bound.absence
-    seen = {name for cell in own.measured for one in cell.runs.samples for name in one.timed.run.retrieved_ids or ()}
-    return absence_of((name for case in found.cases for name in case.own.gold.gold_citations or ()), seen)
+    return absence_of((name for case in found.cases for name in case.own.gold.gold_citations or ()), own.seen)
 
 
 def _slow(at: Measurement) -> str:

@@ -1,13 +1,13 @@
 """ΔS of what each run cites first: by the model that the lock was calibrated with, or as the run records it."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING
 
 from ragworthy.index.blocks import Corpus
 from ragworthy.metrics.facts.distance import Calibration, exact
-from ragworthy.metrics.latency import Timed
+from ragworthy.metrics.facts.timed import Distance, Far
 from ragworthy.records import Run
 from ragworthy.suites.opened import Opened
 from ragworthy.suites.retrieval.distances import RAW, calibration_of, unseparated
@@ -27,22 +27,21 @@ class Distances:
     def __init__(self, corpus: Corpus | None, measured: Measured | str, *, refused: bool = False) -> None:
         self._corpus, self._measured, self._refused = corpus, measured, refused
 
-    def of(self, runs: Iterable[Timed], questions: Mapping[str, str]) -> dict[int, Fraction | str | None]:
-        """By the line of each run: its distance, why it is not known, or None where nothing is cited."""
-        found: dict[int, Fraction | str | None] = {}
-        asked: list[tuple[int, str, str]] = []
-        for one in runs:
-            first = _first(one)
-            recorded = None if first is None else _recorded(one.run, first)
-            if first is None or self._corpus is None or isinstance(self._measured, str):
-                found[one.line] = None if first is None else self._told(one.run, recorded)
-            else:
-                text = self._corpus.texts.get(first, "")
-                asked.append((one.line, one.run.q or questions.get(one.run.name, ""), text))
-        if asked and not isinstance(self._measured, str):
-            lines, wordings, texts = zip(*asked, strict=True)
-            found |= dict(zip(lines, self._measured(wordings, texts), strict=True))
-        return found
+    def of(self, run: Run, question: str) -> Distance:
+        """The distance of a run, why it is not known, or what it is worked out from; None where nothing is cited."""
+        first = _first(run)
+        if first is None:
+            return None
+        if self._corpus is None or isinstance(self._measured, str):
+            return self._told(run, _recorded(run, first))
+        return Far(question, first)
+
+    def measured(self, pairs: Sequence[Far]) -> list[Fraction]:
+        """The distances of questions and what is cited."""
+        if not pairs or self._corpus is None or isinstance(self._measured, str):
+            return []
+        texts = self._corpus.texts
+        return self._measured([one.question for one in pairs], [texts.get(one.chunk, "") for one in pairs])
 
     def _told(self, run: Run, recorded: float | None) -> Fraction | str:
         """A distance as the run records it, where it is on a scale of its own and nothing forbids to measure any."""
@@ -93,9 +92,9 @@ def _recorded(run: Run, first: str) -> float | None:
     return told[place] if place < len(told) else None
 
 
-def _first(one: Timed) -> str | None:
+def _first(run: Run) -> str | None:
     """What an answer cites first; None for errors and where nothing is cited."""
-    answer = one.run.answer_json
-    cited = None if one.run.error is not None or answer is None else answer.citations
+    answer = run.answer_json
+    cited = None if run.error is not None or answer is None else answer.citations
     first = cited[0] if isinstance(cited, list) and cited else None
     return first if isinstance(first, str) else None

@@ -4,10 +4,11 @@ from typing import TYPE_CHECKING, Any
 
 from ragworthy.metrics.facts.errored import said_error
 from ragworthy.metrics.latency import Sample, load_name
-from ragworthy.records import NO_ANSWER
+from ragworthy.records import NO_ANSWER, Run
 from ragworthy.report.sheet import Viewed
 from ragworthy.suites.evidence import Case, Found, Offender
-from ragworthy.suites.latency.measure import Asked, Swept, label_of
+from ragworthy.suites.latency.cases import Asked, label_of
+from ragworthy.suites.latency.measure import Swept
 from ragworthy.suites.looking import answered_of, expected_of, sheet_of
 
 if TYPE_CHECKING:
@@ -19,15 +20,13 @@ def look(suite: "Suite", case: Case, found: Found) -> Viewed:
     asked: Asked = case.own
     own: Swept = found.own
     nth = next(nth for nth, one in enumerate(found.cases) if one.qid == case.qid)
-    runs = [
-        _run(sample, one.cell.config, load_name(one.cell.load))
-        for one in own.measured
-        for sample in one.runs.samples
-        if sample.question == nth
-    ]
+    there = [(one.cell, sample) for one in own.measured for sample in one.runs.samples if sample.question == nth]
+    own.again.fetch(sample for _, sample in there)
+    runs = [_run(sample, own.again.run(sample), cell.config, load_name(cell.load)) for cell, sample in there]
     worst = asked.worst
-    answer = (worst.timed.run.answer_json or NO_ANSWER) if worst is not None else NO_ANSWER
-    error = said_error(worst.timed.run) if worst is not None and worst.errored else None
+    shown = None if worst is None else own.again.run(worst)
+    answer = NO_ANSWER if shown is None else shown.answer_json or NO_ANSWER
+    error = said_error(shown) if worst is not None and shown is not None and worst.errored else None
     return Viewed(
         sheet_of(
             case,
@@ -51,8 +50,7 @@ def _offender(suite: "Suite", case: Case, found: Found) -> Offender:
     return Offender(case.qid, case.label, case.stage, why, gold.question, None, [], [], gold.gold_citations or [], {})
 
 
-def _run(one: Sample, configuration: str, load: str) -> dict[str, Any]:
-    run = one.timed.run
+def _run(one: Sample, run: Run, configuration: str, load: str) -> dict[str, Any]:
     what = label_of(one)
     return {
         "configuration": configuration,

@@ -9,15 +9,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
+from ragworthy.metrics.facts.timed import Samples
 from ragworthy.metrics.fold import joined, percent_of
-from ragworthy.metrics.latency import Sample, load_name
+from ragworthy.metrics.latency import load_name
 from ragworthy.metrics.registry import MetricName
 from ragworthy.names import HARMLESS, Label
 from ragworthy.rows import RUNS, Rows, text_of
 from ragworthy.suites.evidence import Case, Evidence, Summary, share_of
+from ragworthy.suites.latency.cases import label_of, worst_label
 from ragworthy.suites.latency.loads import Spot
-from ragworthy.suites.latency.measure import Swept, label_of, worst_of
-from ragworthy.suites.latency.sweep import MISSING, Runs, by_question, length_slice, word_of
+from ragworthy.suites.latency.measure import Swept
+from ragworthy.suites.latency.sweep import MISSING, Runs, by_question, words_of
 from ragworthy.suites.slices import Slice
 
 LOAD, QUESTION = "load", "question"
@@ -41,8 +43,7 @@ class Spoken(NamedTuple):
     @property
     def label(self) -> Label | None:
         """What became of it."""
-        worst = worst_of(self.runs.samples)
-        return Label.MISSING if worst is None else label_of(worst)
+        return worst_label(self.runs.samples) if self.runs.samples else Label.MISSING
 
     @property
     def good(self) -> Fraction | None:
@@ -53,7 +54,7 @@ class Spoken(NamedTuple):
     @property
     def slices(self) -> tuple[Slice, ...]:
         """Those of the question, its length, and its load."""
-        lengths = dict.fromkeys(length_slice(self.case.own.gold, one) for one in self.runs.samples)
+        lengths = dict.fromkeys(kind.length for kind in self.runs.samples.kinds())
         loads = () if self.load is None else (str(Spot(None, load_name(self.load))),)
         return (*self.case.slices, *map(Slice, (*lengths, *loads)))
 
@@ -62,7 +63,7 @@ def spoken(evidence: Evidence) -> Iterator[Spoken]:
     """Every question under every load of the judged configuration, in the order of the rows."""
     own: Swept = evidence.own
     for one in own.judged:
-        for case, samples in zip(evidence.cases, by_question(len(evidence.cases), one.runs.samples), strict=True):
+        for case, samples in zip(evidence.cases, by_question(len(evidence.cases), [one.runs.samples]), strict=True):
             yield Spoken(case, one.cell.load, Runs(samples, 1, one.runs.cut), one is own.at)
 
 
@@ -87,8 +88,8 @@ def _each_run(given: Sequence[Spoken], names: Iterable[MetricName]) -> dict[str,
     return {" ".join((RUNS, *ids)): column for column, ids in alike.items()}
 
 
-def _words(name: MetricName, samples: Sequence[Sample]) -> list[Any]:
-    return [word for one in samples if (word := word_of(name, one)) is not None]
+def _words(name: MetricName, samples: Samples) -> list[Any]:
+    return [word for word in words_of(name, samples) if word is not None]
 
 
 def word(name: MetricName, runs: Runs) -> Any:

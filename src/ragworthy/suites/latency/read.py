@@ -3,10 +3,9 @@
 import csv
 import io
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
-from fractions import Fraction
-from functools import partial
+from functools import lru_cache
 from hashlib import sha256
 from typing import Any, NamedTuple
 
@@ -14,12 +13,11 @@ import msgspec
 
 from ragworthy.errors import DataError, Problem, data_error
 from ragworthy.ids import config_id
-from ragworthy.load.decode import Item, items_of
+from ragworthy.load.decode import Item, each_item
 from ragworthy.load.sources import Source
-from ragworthy.metrics.latency import Timed, stage_name
+from ragworthy.metrics.latency import stage_name
 from ragworthy.records import Run
-from ragworthy.suites.parts import Pass, of_lines
-from ragworthy.suites.reading import nameless
+from ragworthy.suites.reading import nameless, records_at
 from ragworthy.text import clip, described, visible
 
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?", re.ASCII)
@@ -36,95 +34,117 @@ Damage = Callable[[Any], Any] | None
 """What a selftest does to every run; None leaves it out."""
 
 
-class FileRuns(NamedTuple):
-    """Every run of a file, in its order."""
-
-    timed: list[Timed]
-    records: int
-    repeated: int
-    """How many runs were copies of an earlier one, and left out."""
-    headers: int
-    """How many times the header of a table was repeated."""
-
-
-class Row(NamedTuple):
-    """A run as its line has it."""
+class Recorded(NamedTuple):
+    """A run as its line has it, with its numbers checked."""
 
     line: int
     run: Run
+    config: str
+    knobs: dict[str, Any]
+    e2e: float
+    """Milliseconds from the question to the checked answer."""
+    stages: dict[str, float]
+    """The time of each stage, under its one name."""
     at: float | None
     """When it was asked, in seconds."""
     content: bytes | None
     """The hash of all that the line says, where a time stamp or an id says that it is this one run and no other."""
 
-
-class Read(NamedTuple):
-    """What one part of a file holds."""
-
-    rows: list[Row]
-    problems: list[Problem]
-    headers: int = 0
-    """How many times the header of a table was repeated."""
+    @property
+    def model(self) -> str | None:
+        """The model that answered, where the knobs name it."""
+        model = self.knobs.get("model")
+        return model if isinstance(model, str) else None
 
 
-def pass_of(source: Source) -> Pass:
-    """The reading of a JSONL or CSV file."""
-    one = of_lines(source, partial(_read, source), Read, partial(_check, source))
-    return one._replace(whole=is_table(source))
+class Reader:
+    """The runs of one part of a file, one after another. What is wrong with them is collected on the way, and known
+    once all are read; so are the counts.
+    """
+
+    def __init__(self, source: Source, part: int = 0, parts: int = 1, damage: Damage = None) -> None:
+        self.problems: list[Problem] = []
+        self.records = 0
+        self.repeated = 0
+        """How many runs were copies of an earlier one, and left out."""
+        self.headers = 0
+        """How many times the header of a table was repeated."""
+        self.knobs: dict[str, tuple[dict[str, Any], int]] = {}
+        """The knobs of each configuration, and the line that has them first."""
+        self._source, self._share, self._damage = source, (part, parts), damage
+
+    def __iter__(self) -> Iterator[Recorded]:
+        seen: set[bytes] = set()
+        for item in self._items():
+            self.records += 1
+            alone = item.value.get("ts") or item.value.get("run_id")  # without either, two runs may well be alike
+            content = None
+            if alone:
+                content = sha256(msgspec.json.encode(item.value, order="deterministic")).digest()[:HASHED]
+                if content in seen:
+                    self.repeated += 1
+                    continue
+                seen.add(content)
+            run = item.record if self._damage is None else self._damage(item.record)
+            if run is not None:
+                yield from self._checked(run, item.line, _moment(item.value.get("ts")), content)
+
+    def _items(self) -> Iterator[Item]:
+        source, (part, parts) = self._source, self._share
+        if not is_table(source):
+            yield from each_item(source.numbered(part, parts), source.at, Run, self.problems)
+        elif part == 0:
+            table = _Table(source)
+            yield from each_item(table.lines(), source.at, Run, self.problems)
+            self.problems += table.problems
+            self.headers = table.headers
+
+    def _checked(self, run: Run, line: int, at: float | None, content: bytes | None) -> Iterator[Recorded]:
+        """A run with its numbers; none where something is wrong with it."""
+        where, source = self._source.at(line), self._source
+        before = len(self.problems)
+
+        def say(code: str, field: str, message: str) -> None:
+            self.problems.append(Problem(code, message, where, field))
+
+        if not run.name:
+            self.problems.append(nameless(where))
+        if not _is_time(run.e2e_ms):
+            say("RW-T10", "e2e_ms", f"expected a number from 0, got {_got(run.e2e_ms)}")
+        if run.load_rps is not None and not 0 < run.load_rps < float("inf"):
+            say("RW-T02", "load_rps", f"expected a number above 0, got {_got(run.load_rps)}")
+        stages = _stages(run, say)
+        setting = _setting(msgspec.json.encode(run.knobs))
+        if setting is None:
+            say("RW-T13", "knobs", f"expected an object, its JSON text or a=1;b=2, got {described(run.knobs)}")
+        knobs, config = setting or _setting(b"{}") or ({}, "")
+        config = run.config_id or config
+        first, there = self.knobs.setdefault(config, (knobs, line)) if run.knobs is not None else (knobs, line)
+        if first != knobs:
+            message = f"expected the knobs that {config} has in line {source.line(there)}, got others"
+            say("RW-T13", "knobs", message)
+        if len(self.problems) == before:
+            yield Recorded(line, run, config, knobs, run.e2e_ms or 0.0, stages, at, content)
+
+    def stop(self) -> None:
+        """Raise what is wrong, in the order of the lines."""
+        stop(self.problems, self._source)
 
 
-def _check(source: Source, read: Read) -> None:
-    _timed_of(source, [read], None)
+HASHED = 16
+"""So many bytes of a hash tell contents apart."""
 
 
-def _read(source: Source, part: int, parts: int) -> Read:
-    if not is_table(source):
-        items, problems = items_of(source.numbered(part, parts), source.at, Run)
-        return Read([_row(item) for item in items], problems)
-    if part:
-        return Read([], [])
-    table = _Table(source)
-    items, problems = items_of(table.lines(), source.at, Run)
-    return Read([_row(item) for item in items], problems + table.problems, table.headers)
+def again(source: Source, wanted: Iterable[int], damage: Damage = None) -> Iterator[tuple[int, Run]]:
+    """The runs of some lines once more, in the order of the file: of most runs no text is kept."""
+    lines = _Table(source).lines() if is_table(source) else None
+    for line, run in records_at(source, Run, wanted, lines):
+        changed = run if damage is None else damage(run)
+        if changed is not None:
+            yield line, changed
 
 
-def _row(item: Item) -> Row:
-    alone = item.value.get("ts") or item.value.get("run_id")  # without either, two runs may well be alike
-    data = msgspec.json.encode(item.value, order="deterministic") if alone else b""
-    return Row(item.line, item.record, _moment(item.value.get("ts")), sha256(data).digest() if alone else None)
-
-
-def read_runs(source: Source, parts: Sequence[Read] | None = None, damage: Damage = None) -> FileRuns:
-    """Every run of a file, out of its parts; `damage` changes or drops a run."""
-    read = [_read(source, 0, 1)] if parts is None else parts
-    found = _timed_of(source, read, damage)
-    if not found.records:
-        raise data_error("RW-F04", "expected runs, got none", where=source.given)
-    return found
-
-
-def _timed_of(source: Source, parts: Sequence[Read], damage: Damage) -> FileRuns:
-    """The runs with exact numbers; raises what is wrong with them."""
-    problems = [problem for part in parts for problem in part.problems]
-    timed: list[Timed] = []
-    knobs: dict[str, tuple[dict[str, Any], int]] = {}
-    seen: set[bytes] = set()
-    repeated = 0
-    for row in (row for part in parts for row in part.rows):
-        if row.content is not None:
-            if row.content in seen:
-                repeated += 1
-                continue
-            seen.add(row.content)
-        run = row.run if damage is None else damage(row.run)
-        if run is not None:
-            timed += [one._replace(at=row.at) for one in _timed(run, row.line, source, problems, knobs)]
-    _stop(problems, source)
-    records = sum(len(part.rows) for part in parts)
-    return FileRuns(timed, records, repeated, sum(part.headers for part in parts))
-
-
-def _stop(problems: list[Problem], source: Source) -> None:
+def stop(problems: list[Problem], source: Source) -> None:
     """Raise what is wrong, in the order of the lines."""
     files = [one.given for one in source.parts()]
 
@@ -139,48 +159,12 @@ def _stop(problems: list[Problem], source: Source) -> None:
 # one run
 
 
-def _timed(
-    run: Run, line: int, source: Source, problems: list[Problem], known: dict[str, tuple[dict[str, Any], int]]
-) -> list[Timed]:
-    """A run with exact numbers; none where something is wrong with it."""
-    where = source.at(line)
-    before = len(problems)
-
-    def say(code: str, field: str, message: str) -> None:
-        problems.append(Problem(code, message, where, field))
-
-    if not run.name:
-        problems.append(nameless(where))
-    if not _is_time(run.e2e_ms):
-        say("RW-T10", "e2e_ms", f"expected a number from 0, got {_got(run.e2e_ms)}")
-    if run.load_rps is not None and not 0 < run.load_rps < float("inf"):
-        say("RW-T02", "load_rps", f"expected a number above 0, got {_got(run.load_rps)}")
-    stages = _stages(run, say)
-    knobs = knobs_of(run.knobs)
-    if knobs is None:
-        say("RW-T13", "knobs", f"expected an object, its JSON text or a=1;b=2, got {described(run.knobs)}")
-        knobs = {}
-    config = run.config_id or config_id(knobs)
-    first, there = known.setdefault(config, (knobs, line)) if run.knobs is not None else (knobs, line)
-    if first != knobs:
-        say("RW-T13", "knobs", f"expected the knobs that {config} has in line {source.line(there)}, got others")
-    if len(problems) > before:
-        return []
-    load = None if run.load_rps is None else _exact(run.load_rps)
-    model = knobs.get("model")
-    return [
-        Timed(
-            line, run, config, knobs, load, _exact(run.e2e_ms or 0), stages, model if isinstance(model, str) else None
-        )
-    ]
-
-
-def _stages(run: Run, say: Callable[[str, str, str], None]) -> dict[str, Fraction]:
+def _stages(run: Run, say: Callable[[str, str, str], None]) -> dict[str, float]:
     """The times of the stages, each under its one name."""
     given = {name: getattr(run, name) for name in _TIMES[1:]} | {
         f"stage_ms.{name}": time for name, time in (run.stage_ms or {}).items()
     }
-    found: dict[str, Fraction] = {}
+    found: dict[str, float] = {}
     for field, time in given.items():
         if time is None:
             continue
@@ -188,9 +172,8 @@ def _stages(run: Run, say: Callable[[str, str, str], None]) -> dict[str, Fractio
             say("RW-T10", field, f"expected a number from 0, got {_got(time)}")
             continue
         name = stage_name(field.removeprefix("stage_ms."))
-        exact = _exact(time)
-        if found.setdefault(name, exact) != exact:
-            say("RW-T10", field, f"expected the time {name} has already ({float(found[name]):g}), got {_got(time)}")
+        if found.setdefault(name, time) != time:
+            say("RW-T10", field, f"expected the time {name} has already ({found[name]:g}), got {_got(time)}")
     return found
 
 
@@ -221,11 +204,6 @@ def _got(value: float | None) -> str:
     return "nothing" if value is None else described(value).removesuffix(".0")
 
 
-def _exact(value: float) -> Fraction:
-    """The decimal that was written, exactly."""
-    return Fraction(str(value))
-
-
 def knobs_of(given: dict[str, Any] | str | None) -> dict[str, Any] | None:
     """Knobs from an object, from its JSON text, or from a=1;b=2; None where the text is neither.
 
@@ -247,6 +225,13 @@ def knobs_of(given: dict[str, Any] | str | None) -> dict[str, Any] | None:
     if not all(sign and name.strip() for name, sign, _ in pairs):
         return None
     return {name.strip(): _scalar(value.strip()) for name, _, value in pairs}
+
+
+@lru_cache(1024)
+def _setting(written: bytes) -> tuple[dict[str, Any], str] | None:
+    """Knobs as they are written, with their id; None where they are none. Thousands of runs have the same."""
+    knobs = knobs_of(msgspec.json.decode(written))
+    return None if knobs is None else (knobs, config_id(knobs))
 
 
 def _scalar(text: str) -> Any:

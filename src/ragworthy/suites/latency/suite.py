@@ -1,6 +1,5 @@
 """The latency suite: runs by configuration and load. One configuration is judged; its questions are the cases."""
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -19,29 +18,27 @@ from ragworthy.suites.answers.wording import Shown, expected_text
 from ragworthy.suites.clusters import Topic, clusters_of, topic_of
 from ragworthy.suites.crowds import Home, home_of
 from ragworthy.suites.damage import Damage
-from ragworthy.suites.evidence import Bound, Case, Evidence, Extra, Fate, Found, Ledger, Offender, Summary
+from ragworthy.suites.evidence import Bound, Case, Evidence, Extra, Fate, Found, Ledger, Offender, Summary, shown
 from ragworthy.suites.in_parts import InParts
 from ragworthy.suites.intervals import Part
 from ragworthy.suites.kept import counted, rows_of, too_many
 from ragworthy.suites.latency import DECLARED, advice, kept, loads
+from ragworthy.suites.latency.again import Again
+from ragworthy.suites.latency.cases import cases_of, fates_of, label_of, split
 from ragworthy.suites.latency.choice import guarded, is_strict
+from ragworthy.suites.latency.columns import merged, pass_of
+from ragworthy.suites.latency.job import job_of
 from ragworthy.suites.latency.measure import (
     Swept,
-    cases_of,
     configuration_key,
     cost_key,
     counts_of,
-    fate_of,
-    job_of,
     judged_key,
-    label_of,
     limits_key,
     names_of,
     slowest_key,
-    split,
     swept,
 )
-from ragworthy.suites.latency.read import pass_of, read_runs
 from ragworthy.suites.latency.rules import ALWAYS
 from ragworthy.suites.latency.sweep import Runs, sweep, together, word_of
 from ragworthy.suites.latency.variants import variants_key, variants_table
@@ -73,23 +70,25 @@ class Latency(InParts):
         """Every run in its cell, every cell with its values, and the configuration that is judged by them."""
         locks = locks_of(request)
         job = job_of(opened, request, locks, self.depths(request) or (DEFAULT_K,), self.slice_fields(request))
-        parts = yield [pass_of(opened["trace"])]
-        runs = read_runs(opened["trace"], parts[0], request.damage)
+        names = names_of(request)
+        parts = yield [pass_of(opened["trace"], job, request.damage, whole=any(map(_looks_at_runs, names)))]
+        read = merged(opened["trace"], job, request.damage, parts[0])
         judged = any(
             gate.metric.startswith("answers.") and not (gate.optional or gate.kept) for gate in self.gates(request)
         )
-        if judged and not any(one.run.answer_json is not None for one in runs.timed):
+        if judged and not any(kind.answers for kind in read.runs.kinds.values):
             from ragworthy.load.bare import stop_if_bare
 
             stop_if_bare(opened["trace"], "Run", ("answer_json",), "RW-T14", likely=True)
-        found = sweep(job, runs.timed)
-        found.check(opened["trace"], runs.timed)
+        again = Again(opened["trace"], request.damage)
+        found = sweep(job, read.runs)
+        found.check(opened["trace"], again, len(read.runs))
         asked = fitting(self.gates(request), job.known)
-        own = swept(request, asked, names_of(request), job, found)
-        counts = counts_of(job, runs, own)
+        own = swept(request, asked, names, job, found, read, again)
+        counts = counts_of(job, read, own)
         return Evidence(
             cases=cases_of(job, own),
-            records={"gold": len(job.questions), "trace": runs.records, **job.records},
+            records={"gold": len(job.questions), "trace": read.records, **job.records},
             counts=counts,
             settings={
                 "profile": request.settings.profile,
@@ -250,7 +249,7 @@ class Latency(InParts):
     def ledger(self, name: MetricName, found: Found) -> Ledger:
         """Where every run went, and every question without one."""
         runs: Runs = found.own.at.runs
-        counts = Counter(fate_of(name, one) for one in runs.samples)
+        counts = fates_of(name, runs.samples)
         counts[Fate.MISSING] = runs.questions - runs.asked
         return Ledger.of(counts)
 
@@ -284,10 +283,16 @@ class Latency(InParts):
         cell = found.own.at.cell
         return {"runs": len(case.facts.samples), "configuration": cell.config, "load": load_name(cell.load)}
 
+    def offenders(self, found: Found, most: int) -> list[Offender]:
+        """The questions that pull a gate down; what their worst runs said is read again, all at once."""
+        found.own.again.fetch(case.own.worst for case in shown(found.cases, self.offends, most))
+        return super().offenders(found, most)
+
     def offender(self, case: Case, found: Found) -> Offender:
         """A question with the worst of its runs."""
         samples, worst, gold = case.facts.samples, case.own.worst, case.own.gold
-        run, answer = worst.timed.run, worst.timed.run.answer_json
+        run = found.own.again.run(worst)
+        answer = run.answer_json
         bad = sum(label_of(one) not in (None, *HARMLESS) for one in samples)
         runs = plural(len(samples), "run")
         claim = answer.claim if answer is not None and worst.facts is not None and worst.facts.shipped else None
@@ -337,7 +342,7 @@ class Latency(InParts):
                     "limits": limits_key(found.judged),
                 },
                 "labels": {"configurations": list(map(configuration_key, own.measured))},
-                "offenders": {"slowest": slowest_key(own.at.runs.samples), "cost": cost_key(own.prices)},
+                "offenders": {"slowest": slowest_key(own, found.cases), "cost": cost_key(own.prices)},
                 "slices": {} if variants is None else {"variants": variants},
             },
             warnings=advice.warnings(found),
@@ -365,6 +370,11 @@ class Latency(InParts):
 
 
 SUITE = Latency()
+
+
+def _looks_at_runs(name: MetricName) -> bool:
+    """Whether a metric may look at anything of a run: one of a plugin, where it is given runs."""
+    return name.metric.over != "question" and not name.metric.of.__module__.startswith("ragworthy.")
 
 
 def _plot(body: dict[str, Any], suffix: str) -> bytes:

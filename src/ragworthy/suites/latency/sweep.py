@@ -1,28 +1,31 @@
 """Timed runs joined with their questions, grouped by configuration and load, and folded into values."""
 
 import math
+from array import array
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
+
+import msgspec
 
 from ragworthy import gates as g
 from ragworthy.errors import DataError, Problem, data_error
 from ragworthy.ids import natural
 from ragworthy.load.sources import Source
-from ragworthy.metrics.answers import NO_PIECES, OF_PIECES, by_reference_only, cases_with
-from ragworthy.metrics.cost import Prices, spend_of
+from ragworthy.metrics.answers import NO_PIECES, OF_PIECES, SHIPPED, by_reference_only, cases_with
 from ragworthy.metrics.facts import answers as f
-from ragworthy.metrics.facts.compared import has_reference
+from ragworthy.metrics.facts.answers import Facts
+from ragworthy.metrics.facts.compared import Compared
+from ragworthy.metrics.facts.timed import Kind, Samples, TimedRuns, exact
 from ragworthy.metrics.fold import in_order, percent_of, value_of, value_of_all
-from ragworthy.metrics.latency import Sample, Timed, length_of, load_name, stage_order
+from ragworthy.metrics.latency import Sample, load_name, stage_order
 from ragworthy.metrics.registry import Metric, MetricName, all_metrics, suite_of
-from ragworthy.records import Gold, Trace
-from ragworthy.suites.answers.bound import Bindings
+from ragworthy.records import Ints
 from ragworthy.suites.answers.missing import NO_TEXT, SUPPORT, textless, without_evidence
-from ragworthy.suites.latency.distances import NO_DISTANCES, Distances
+from ragworthy.suites.latency.again import Again
+from ragworthy.suites.latency.job import Job
 from ragworthy.suites.reading import stranger
-from ragworthy.suites.slices import Slice
 
 NO_ANSWERS = "the runs hold no answers"
 MISSING = "answers.missing"
@@ -41,39 +44,11 @@ class Cell(NamedTuple):
         return self.config if self.load is None else f"{self.config} at {load_name(self.load)}/s"
 
 
-class Question(NamedTuple):
-    """One gold question, as far as runs are compared with it."""
-
-    qid: str
-    gold: Gold
-    flags: int
-    slices: tuple[Slice, ...]
-
-
-class Job(NamedTuple):
-    """Everything that decides the result besides the runs."""
-
-    questions: Sequence[Question]
-    rules: f.Rules
-    prices: Prices | None = None
-    tokens: Mapping[str, int] | None = None
-    """How many tokens each chunk of the corpus has."""
-    records: Mapping[str, int] = {}
-    """How many chunks and prices there are, where they were given."""
-    bound: Bindings | None = None
-    distances: Distances = NO_DISTANCES
-
-    @property
-    def known(self) -> list[f.Facts]:
-        """What the gold set alone says of each question: whether it has evidence."""
-        return [f.unpack(one.flags, ()) for one in self.questions]
-
-
 class Group(NamedTuple):
     """The measured runs of one configuration under one load."""
 
     cell: Cell
-    samples: list[Sample]
+    samples: Samples
     warmups: int
 
     @property
@@ -84,17 +59,19 @@ class Group(NamedTuple):
     @property
     def questions(self) -> set[int]:
         """The places of the questions that were asked."""
-        return {one.question for one in self.samples}
+        return set(self.samples.questions())
 
     @property
     def knobs(self) -> dict[str, Any]:
         """What the configuration is set to, where a run says so."""
-        return next((one.timed.knobs for one in self.samples if one.timed.knobs), {})
+        written = next((kind.knobs for kind in self.samples.kinds() if kind.knobs != "{}"), "{}")
+        found: dict[str, Any] = msgspec.json.decode(written)
+        return found
 
     @property
     def held(self) -> float | None:
         """The requests a second that were really sent, where the runs say when; to three places."""
-        moments = [one.timed.at for one in self.samples if one.timed.at is not None]
+        moments = [at for at in self.samples.moments() if not math.isnan(at)]
         if len(moments) < 2 or len(moments) < len(self.samples) or self.cell.load is None:
             return None
         span = max(moments) - min(moments)
@@ -102,10 +79,11 @@ class Group(NamedTuple):
 
     def stages(self) -> dict[str, list[Fraction]]:
         """The sorted times of every stage, in the usual order of stages."""
-        names = sorted({name for one in self.samples for name in one.timed.stages}, key=stage_order)
-        return {
-            name: in_order(one.timed.stages[name] for one in self.samples if name in one.timed.stages) for name in names
-        }
+        found: dict[str, array[float]] = {}
+        for kind, times in zip(self.samples.kinds(), self.samples.times(), strict=True):
+            for name, time in zip(kind.stages, times, strict=True):
+                found.setdefault(name, array("d")).append(time)
+        return {name: in_order(map(exact, found[name])) for name in sorted(found, key=stage_order)}
 
 
 class Sweep(NamedTuple):
@@ -113,16 +91,19 @@ class Sweep(NamedTuple):
 
     groups: dict[Cell, Group]
     """By configuration in natural order, then by load."""
-    strangers: list[Timed]
+    strangers: Samples
     """Runs of questions that the gold set does not have."""
-    nested: list[Timed]
+    nested: Samples
     """Runs whose citations hold objects or lists."""
 
-    def check(self, source: Source, runs: Sequence[Timed]) -> None:
+    def check(self, source: Source, again: Again, runs: int) -> None:
         """Stop at runs that nothing can be said about, and where there is nothing to measure."""
         nested = "expected a string, got an object or a list"
-        problems = [stranger(one.run.name, source.at(one.line)) for one in self.strangers]
-        problems += [Problem("RW-T02", nested, source.at(one.line), "answer_json.citations") for one in self.nested]
+        names = {line: run.name for line, run in again.each(self.strangers.lines())}
+        problems = [stranger(names[line], source.at(line)) for line in self.strangers.lines()]
+        problems += [
+            Problem("RW-T02", nested, source.at(line), "answer_json.citations") for line in self.nested.lines()
+        ]
         if problems:
             raise DataError(problems)
         if not self.groups:
@@ -130,47 +111,36 @@ class Sweep(NamedTuple):
             raise data_error("RW-F04", f"expected measured runs, got {got}", where=source.given)
 
 
-def sweep(job: Job, runs: Iterable[Timed]) -> Sweep:
-    """Runs by configuration and load, each with the facts about its answer."""
-    place = {question.qid: nth for nth, question in enumerate(job.questions)}
-    by_cell: dict[Cell, list[Timed]] = {}
-    strangers = []
-    for timed in runs:
-        if timed.run.warmup or timed.run.name in place:
-            by_cell.setdefault(Cell(timed.config, timed.load), []).append(timed)
+def sweep(job: Job, runs: TimedRuns) -> Sweep:
+    """Runs by configuration and load, with the facts about their answers."""
+    strangers: Ints = array("I")
+    rows: dict[Cell, Ints] = {}
+    warmups: Counter[Cell] = Counter()
+    cells = [Cell(kind.config, None if kind.load is None else exact(kind.load)) for kind in runs.kinds.values]
+    measured = [not kind.warmup for kind in runs.kinds.values]
+    places = [rows.setdefault(cell, array("I")) for cell in cells]
+    for row, kind in enumerate(runs.kinds.at):
+        if not measured[kind]:
+            warmups[cells[kind]] += 1
+        elif runs.question[row] < 0:
+            strangers.append(row)
         else:
-            strangers.append(timed)
-    answered = _answered(by_cell)
-    flags_of = f.trace_flags(job.rules)
-    asked = {question.qid: question.gold.question or "" for question in job.questions}
-    far = job.distances.of((one for members in by_cell.values() for one in members if not one.run.warmup), asked)
-    nested: list[Timed] = []
-    groups: dict[Cell, Group] = {}
-    for cell in sorted(by_cell, key=_order):
-        samples = []
-        for timed in by_cell[cell]:
-            if timed.run.warmup:
-                continue
-            question = job.questions[place[timed.run.name]]
-            flags = question.flags | flags_of(question.gold, _trace(timed))
-            if flags & f.NESTED_CITATION:
-                nested.append(timed)
-            facts = _facts(job, question.gold, timed, flags) if cell.config in answered else None
-            spend = spend_of(timed.run.usage, job.prices, timed.model, errored=timed.run.error is not None)
-            tokens = _tokens(job, question, timed)
-            samples.append(Sample(timed, place[question.qid], facts, spend, tokens, far[timed.line]))
-        if samples:
-            groups[cell] = Group(cell, samples, len(by_cell[cell]) - len(samples))
-    return Sweep(groups, strangers, nested)
+            places[kind].append(row)
+    ordered = [cell for cell in sorted(rows, key=_order) if rows[cell]]
+    nested = _nested(runs, [rows[cell] for cell in ordered])
+
+    def facts_of(flags: int, compared: Compared | None) -> Facts:
+        return f.unpack(flags, job.rules.ks, compared)
+
+    runs.settle(facts_of, _answered(runs.kinds.values))
+    groups = {cell: Group(cell, Samples(runs, rows[cell]), warmups[cell]) for cell in ordered}
+    return Sweep(groups, Samples(runs, strangers), Samples(runs, nested))
 
 
-def _facts(job: Job, gold: Gold, timed: Timed, flags: int) -> f.Facts:
-    """What is known of an answer; compared with the reference where its question has one."""
-    if not has_reference(gold):
-        return f.unpack(flags, job.rules.ks)
-    from ragworthy.metrics.facts.reference import compared_by
-
-    return f.unpack(flags, job.rules.ks, compared_by(gold, _trace(timed), flags))
+def _nested(runs: TimedRuns, groups: Iterable[Ints]) -> Ints:
+    """The rows of runs whose citations hold objects or lists, group by group."""
+    there = {place for place, (flags, _) in enumerate(runs.answers.values) if flags & f.NESTED_CITATION}
+    return array("I", (row for rows in groups for row in rows if runs.answers.at[row] in there) if there else ())
 
 
 def _order(cell: Cell) -> tuple[Any, ...]:
@@ -183,49 +153,22 @@ def load_order(load: Fraction | None) -> tuple[bool, Fraction]:
     return load is not None, load or Fraction(0)
 
 
-def _answered(cells: Mapping[Cell, Sequence[Timed]]) -> set[str]:
+def _answered(kinds: Iterable[Kind]) -> frozenset[str]:
     """The configurations whose runs hold answers; with answers elsewhere, an error stands for an empty one."""
-    runs = [timed for members in cells.values() for timed in members]
-    if not any(timed.run.answer_json is not None for timed in runs):
-        return set()
-    return {timed.config for timed in runs if timed.run.answer_json is not None or timed.run.error is not None}
+    known = list(kinds)
+    if not any(kind.answers for kind in known):
+        return frozenset()
+    return frozenset(kind.config for kind in known if kind.answers or kind.failed)
 
 
-def _trace(timed: Timed) -> Trace:
-    run = timed.run
-    return Trace(qid=run.name, retrieved_ids=run.retrieved_ids, answer_json=run.answer_json, error=run.error)
-
-
-def _tokens(job: Job, question: Question, timed: Timed) -> tuple[int, int] | str:
-    """Tokens of the gold chunks that an answer cites, and of all the chunks it was given."""
-    if job.tokens is None:
-        return "needs chunk texts"
-    context = list(dict.fromkeys(timed.run.retrieved_ids or ()))
-    unknown = [name for name in context if name not in job.tokens]
-    if unknown:
-        return f"the corpus does not have {unknown[0]}"
-    run = timed.run
-    cited = run.answer_json.citations if run.answer_json is not None and run.error is None else None
-    useful = {one for one in cited if isinstance(one, str)} if isinstance(cited, list) else set()
-    useful &= set(question.gold.gold_citations or ())
-    return sum(job.tokens[name] for name in context if name in useful), sum(job.tokens[name] for name in context)
-
-
-def by_question(questions: int, samples: Iterable[Sample]) -> list[list[Sample]]:
+def by_question(questions: int, samples: Iterable[Samples]) -> list[Samples]:
     """Runs, question by question."""
-    runs: list[list[Sample]] = [[] for _ in range(questions)]
-    for one in samples:
-        runs[one.question].append(one)
-    return runs
-
-
-def length_slice(gold: Gold, sample: Sample) -> str:
-    """The slice of a run by the length of its question: in tokens where usage counts them, else in words."""
-    counted = (sample.timed.run.usage or {}).get("question_tokens")
-    if isinstance(counted, int) and not isinstance(counted, bool) and counted >= 0:
-        return f"length={length_of(counted)}"
-    text = gold.question or sample.timed.run.q
-    return f"length={length_of(len(text.split())) if text else 'unknown'}"
+    given = list(samples)
+    rows: list[Ints] = [array("I") for _ in range(questions)]
+    for some in given:
+        for row, question in zip(some.rows, some.questions(), strict=True):
+            rows[question].append(row)
+    return [Samples(given[0].runs, one) for one in rows]
 
 
 # values
@@ -234,7 +177,7 @@ def length_slice(gold: Gold, sample: Sample) -> str:
 class Runs(NamedTuple):
     """Measured runs that are folded together."""
 
-    samples: Sequence[Sample]
+    samples: Samples
     questions: int = 1
     """How many questions they should be of."""
     cut: bool = False
@@ -243,7 +186,7 @@ class Runs(NamedTuple):
     @property
     def asked(self) -> int:
         """How many questions they are of."""
-        return len({one.question for one in self.samples})
+        return len(set(self.samples.questions()))
 
     def value(self, name: MetricName) -> g.Value:
         """A metric over these runs; its interval rests on different questions, not on runs."""
@@ -252,35 +195,43 @@ class Runs(NamedTuple):
             return value_of(metric, [True] * (self.questions - self.asked))
         if metric.over == "all":
             return self._whole(name)
-        if metric.needs == "evidence" and (why := without_evidence(one.facts for one in self.samples if one.facts)):
+        if metric.needs == "evidence" and (why := without_evidence(self._known())):
             return self._without(metric, why)
-        words = [(one, word_of(name, one)) for one in self.samples]
-        reason = self._unknown(metric, [word for _, word in words])
-        if metric.id in OF_PIECES and by_reference_only(one.facts for one in self.samples if one.facts is not None):
+        words = words_of(name, self.samples)
+        reason = self._unknown(metric, words)
+        if metric.id in OF_PIECES and by_reference_only(self._known()):
             reason = NO_PIECES
-        if metric.id == SUPPORT and textless(one.facts for one in self.samples if one.facts is not None):
+        if metric.id == SUPPORT and textless(self._known()):
             reason = NO_TEXT
         if reason is not None:
             return self._without(metric, reason)
         if metric.kind == "share":
-            return value_of(metric, _by_question(words))
-        repeated = _repeated(one for one, word in words if word is not None)
+            return value_of(metric, _by_question(self.samples, words))
+        repeated = _repeated(self.samples, words)
         if repeated is not None and metric.cases.endswith("questions"):
             metric = metric._replace(cases=f"runs of {metric.cases}")
-        cases = cases_with(sum(one.errored for one, word in words if word is not None), metric.cases)
-        found = [word for _, word in words]
-        value = value_of(metric, found, independent=repeated)._replace(cases=cases)
+        errors = self._errors(words) if metric.cases.startswith(SHIPPED) else 0
+        cases = cases_with(errors, metric.cases)
+        value = value_of(metric, words, independent=repeated)._replace(cases=cases)
         if not self.cut or (percent := percent_of(metric.kind)) is None:
             return value
         return value._replace(
-            num=cut_percentile([float(word) for word in found if word is not None], percent), den=1, interval=None
+            num=cut_percentile([float(word) for word in words if word is not None], percent), den=1, interval=None
         )
+
+    def _known(self) -> list[Facts]:
+        """What became of answers, each different one once."""
+        return [facts for facts in self.samples.facts() if facts is not None]
+
+    def _errors(self, words: Sequence[Any]) -> int:
+        """How many of the runs that count ended in an error."""
+        return sum(one.errored for one, word in zip(self.samples, words, strict=True) if word is not None)
 
     def _whole(self, name: MetricName) -> g.Value:
         """A metric of all runs at once; one of the answers suite gets what that hands out: pairs of facts and 1."""
         metric, given = name.metric, list[Any](self.samples)
         if suite_of(metric.id) != "latency":
-            if any(one.facts is None for one in self.samples):
+            if None in self.samples.facts():
                 return self._without(metric, NO_ANSWERS)
             given = [(one.facts, 1) for one in self.samples]
         return value_of_all(metric, metric.of(given, **name.depth), len(given))
@@ -291,7 +242,7 @@ class Runs(NamedTuple):
         if reasons:
             return reasons[0] if metric.kind == "share" else commonest(reasons, len(words))
         needed = metric.over != "run" or metric.kind in _OF_ANSWERS
-        return NO_ANSWERS if needed and any(one.facts is None for one in self.samples) else None
+        return NO_ANSWERS if needed and None in self.samples.facts() else None
 
     def _without(self, metric: Metric, reason: str) -> g.Value:
         """No value, and why; of an amount it is known how many runs it would be of."""
@@ -308,10 +259,26 @@ def word_of(name: MetricName, one: Sample) -> Any:
     return name.metric.of(facts, **name.depth)
 
 
+def words_of(name: MetricName, samples: Samples) -> list[Any]:
+    """The same of some runs: what looks at the answer alone is asked once of equal ones."""
+    if name.metric.over == "run" or len(samples) < _FEW:
+        return [word_of(name, one) for one in samples]
+    known: dict[int, Any] = {}
+    for place, one in zip(samples.answers(), samples, strict=True):
+        if place not in known:
+            known[place] = word_of(name, one)
+    return [known[place] for place in samples.answers()]
+
+
+_FEW = 20
+"""Of fewer runs equal answers are not looked for."""
+
+
 def together(parts: Iterable[Runs]) -> Runs:
     """Several runs as one, in the order of the file."""
     given = list(parts)
-    samples = sorted((one for runs in given for one in runs.samples), key=lambda one: one.timed.line)
+    rows = array("I", sorted(row for runs in given for row in runs.samples.rows))
+    samples = Samples(given[0].samples.runs, rows)
     return Runs(samples, sum(runs.questions for runs in given), any(runs.cut for runs in given))
 
 
@@ -341,19 +308,19 @@ def _reason(word: Any) -> str | None:
     return next((part for part in parts if isinstance(part, str)), None)
 
 
-def _by_question(words: Iterable[tuple[Sample, Any]]) -> list[tuple[int, int]]:
+def _by_question(samples: Samples, words: Iterable[Any]) -> list[tuple[int, int]]:
     """Parts and wholes summed up for each question first: runs of one question are not independent."""
     sums: dict[int, tuple[int, int]] = {}
-    for one, word in words:
+    for question, word in zip(samples.questions(), words, strict=True):
         part, whole = word or (0, 0)
-        before = sums.get(one.question, (0, 0))
-        sums[one.question] = (before[0] + part, before[1] + whole)
+        before = sums.get(question, (0, 0))
+        sums[question] = (before[0] + part, before[1] + whole)
     return [pair for pair in sums.values() if pair[1]]
 
 
-def _repeated(samples: Iterable[Sample]) -> int | None:
-    """How many different questions some runs are of, where questions repeat."""
-    questions = [one.question for one in samples]
+def _repeated(samples: Samples, words: Iterable[Any]) -> int | None:
+    """How many different questions the runs that count are of, where questions repeat."""
+    questions = [question for question, word in zip(samples.questions(), words, strict=True) if word is not None]
     different = len(set(questions))
     return different if different < len(questions) else None
 

@@ -21,10 +21,7 @@ def uneven(groups: Mapping[Cell, Group]) -> list[Uneven]:
     """Questions that did not meet every configuration and load equally often: with the most and the least."""
     loads = dict.fromkeys(sorted((load for _, load in groups), key=load_order))
     cells = [Cell(config, load) for config in dict.fromkeys(config for config, _ in groups) for load in loads]
-    counts = {
-        cell: Counter(one.question for one in groups[cell].samples) if cell in groups else Counter[int]()
-        for cell in cells
-    }
+    counts = {cell: Counter(groups[cell].samples.questions()) if cell in groups else Counter[int]() for cell in cells}
     found = []
     for nth in sorted({nth for one in counts.values() for nth in one}):
         most = max(cells, key=lambda cell: counts[cell][nth])

@@ -1,12 +1,14 @@
 """Seeds × wordings of the judged configuration: each with its numbers, and their mean and deviation."""
 
 import math
+from array import array
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from ragworthy.metrics.latency import Sample
+from ragworthy.metrics.facts.timed import Samples
 from ragworthy.metrics.registry import MetricName
+from ragworthy.records import Ints
 from ragworthy.report.part import Table
 from ragworthy.stats import variation_squared
 from ragworthy.suites.latency.sweep import Runs
@@ -17,15 +19,16 @@ TOLD = {"latency.p50": "P50 ms", "latency.p95": "P95", "answers.precision": "pre
 
 def variants_key(runs: Runs, names: Sequence[MetricName]) -> dict[str, Any] | None:
     """Every seed and wording at the highest load; None where there is one."""
-    found: dict[tuple[int, int], list[Sample]] = {}
-    for one in runs.samples:
-        found.setdefault(one.variant, []).append(one)
+    samples = runs.samples
+    found: dict[tuple[int, int], Ints] = {}
+    for row, kind in zip(samples.rows, samples.kinds(), strict=True):
+        found.setdefault(kind.variant, array("I")).append(row)
     if len(found) < 2:
         return None
     told = [name for name in names if name.id in TOLD]
     each = {
-        variant: {name.id: Runs(samples, runs.questions, runs.cut).value(name).exact for name in told}
-        for variant, samples in sorted(found.items())
+        variant: {name.id: Runs(some, runs.questions, runs.cut).value(name).exact for name in told}
+        for variant, some in ((variant, Samples(samples.runs, rows)) for variant, rows in sorted(found.items()))
     }
     return {
         "by": [

@@ -11,6 +11,7 @@ from ragworthy.report.show import plural
 from ragworthy.suites.evidence import Found
 from ragworthy.suites.locked import lock_notes, locks_of
 from ragworthy.suites.stability.blame import Seen, fault
+from ragworthy.suites.stability.columns import BLIND, GONE, Runs
 from ragworthy.suites.stability.read import Asked
 
 SHOWN = ("acr", "cghc", "css", "ned50", "refusal_rate", "iaa")
@@ -20,17 +21,17 @@ SHOWN = ("acr", "cghc", "css", "ned50", "refusal_rate", "iaa")
 def warnings(found: Found, design: dict[str, Any]) -> list[dict[str, Any]]:
     """What should be looked at."""
     counts, asked = found.evidence.counts, [case.own for case in found.cases]
-    return noted([*_of_runs(asked, counts, design), *_of_gold(found, asked)])
+    return noted([*_of_runs(asked, found.own.runs, counts, design), *_of_gold(found, asked)])
 
 
-def _of_runs(asked: list[Asked], counts: dict[str, int], design: dict[str, Any]) -> list[Note]:
+def _of_runs(asked: list[Asked], runs: Runs, counts: dict[str, int], design: dict[str, Any]) -> list[Note]:
     noops, replaced = counts["noop_runs"], counts["duplicate_runs"]
-    again = sum(run.error is not None or run.answer_json is None for one in asked for run in one.noops)
+    again = sum(runs.known[row] & GONE > 0 for one in asked for row in one.noops)
     errored = counts["errored_runs"] + again
     apart = f", {again:,} of them among the runs left out" if again else ""
     repeats, unlike = sum(one.unlike for one in asked), [one.qid for one in asked if one.unlike]
     single = [one.qid for one in asked if len(one.question.runs) == 1]
-    blind = sum(run.retrieved_ids is None for one in asked for run in one.runs)
+    blind = sum(runs.known[row] & BLIND > 0 for one in asked for row in one.runs)
     uneven, configs = design["uneven"], design["configurations"]
     by_jitter = ", ".join(f"{name} {count:,}" for name, count in design["noops"].items())
     return [

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 def look(suite: "Suite", case: Case, found: Found) -> Viewed:
     """One question with all its runs; the answer and the texts are those of the run that shows best what is wrong."""
     one: Asked = case.own
-    run, says = telling(one, case.label) or (None, None)
+    found.own.again.fetch((*one.runs, *one.noops))
+    row, says = telling(one, case.label) or (None, None)
+    run = None if row is None else found.own.again.run(row)
     answer = (run.answer_json or NO_ANSWER) if run is not None else NO_ANSWER
     error = said_error(run) if run is not None and says is not None and says.errored else None
     said = answered_of(one.gold, answer.claim, answer.citations, error=error, short_words=found.own.rules.short_words)
@@ -31,10 +33,10 @@ def look(suite: "Suite", case: Case, found: Found) -> Viewed:
         answer=None if run is None else said,
         runs=[
             *(
-                _run(each, run_label(one.question, said))
+                _run(found.own.again.run(each), run_label(one.question, said))
                 for each, said in zip(one.runs, one.question.runs, strict=True)
             ),
-            *(_run(each, "not counted: the same question again") for each in one.noops),
+            *(_run(found.own.again.run(each), "not counted: the same question again") for each in one.noops),
         ],
         own={"run": None if run is None else run_id(run), **suite.more(case, found)},
     )

@@ -1,31 +1,28 @@
 """Runs joined with their questions: which of them count, what was varied, and the cases that they make."""
 
+from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
-from functools import partial
 from typing import Any, NamedTuple
 
-from ragworthy.errors import DataError, Problem
 from ragworthy.index.blocks import load_corpus
-from ragworthy.load.decode import Item, read_items
+from ragworthy.load.decode import Item
 from ragworthy.load.gold import name_of
-from ragworthy.load.sources import Source
 from ragworthy.metrics import stability as st
 from ragworthy.metrics.facts import answers as f
-from ragworthy.metrics.facts.jitters import PLAIN, Variation, run_id, varied
+from ragworthy.metrics.facts.jitters import PLAIN, Variation
 from ragworthy.names import HARMLESS, SEVERITY, Label
 from ragworthy.records import Gold, Run
 from ragworthy.suites.answers.bound import Bindings, bound_to, is_whole
 from ragworthy.suites.evidence import Case, Fate, share_of
 from ragworthy.suites.locked import Locks
 from ragworthy.suites.opened import Opened
-from ragworthy.suites.parts import Pass, of_lines
-from ragworthy.suites.reading import nameless, stranger
 from ragworthy.suites.refusing import by_rule_of
 from ragworthy.suites.request import Request
 from ragworthy.suites.slices import slices_of
 from ragworthy.suites.stability.blame import fault, run_label, steps_of
+from ragworthy.suites.stability.columns import NOOP, Again, Runs
 from ragworthy.text import fold, squeeze
 
 
@@ -35,57 +32,14 @@ class Asked(NamedTuple):
     qid: str
     gold: Gold
     question: st.Question
-    runs: tuple[Run, ...]
-    """The runs that count."""
-    noops: tuple[Run, ...]
+    runs: Sequence[int]
+    """The rows of the runs that count."""
+    noops: Sequence[int]
     """Those that asked the very same thing again."""
     unlike: int
     """How many of these were answered in another way."""
     replaced: int
     varied: frozenset[Variation]
-
-
-class Read(NamedTuple):
-    """What one part of a file holds."""
-
-    runs: list[Run]
-    problems: list[Problem]
-    """What is wrong with them; runs of other questions too."""
-
-    def stop(self) -> None:
-        """Raise what is wrong."""
-        if self.problems:
-            raise DataError(self.problems)
-
-
-def pass_of(source: Source, known: set[str]) -> Pass:
-    """The reading of the runs of some questions."""
-    return of_lines(source, partial(_read, source, known), Read, Read.stop)
-
-
-def _read(source: Source, known: set[str], part: int, parts: int) -> Read:
-    items, problems = read_items(source, Run, part, parts)
-    for item in items:
-        where, qid = source.at(item.line), item.record.name
-        if not qid:
-            problems.append(nameless(where))
-        elif qid not in known:
-            problems.append(stranger(qid, where))
-    return Read([item.record for item in items], problems)
-
-
-def read_runs(request: Request, source: Source, parts: Sequence[Read]) -> list[Run]:
-    """Every run, in the order of the file; raises what is wrong with them."""
-    for part in parts:
-        part.stop()
-    runs = [run for part in parts for run in part.runs]
-    if not any(run.answer_json is not None for run in runs):
-        from ragworthy.load.bare import stop_if_bare
-
-        stop_if_bare(source, "Run", ("answer_json",), "RW-T14")
-    if request.damage is None:
-        return runs
-    return [damaged for run in runs if (damaged := request.damage(run)) is not None]
 
 
 class Known(NamedTuple):
@@ -94,6 +48,20 @@ class Known(NamedTuple):
     rules: f.Rules
     bound: Bindings | None = None
     """How evidence was bound, where a corpus is given."""
+
+    @property
+    def says(self) -> Callable[[Gold, Run], st.Said]:
+        """What establishes what a run says."""
+        return st.said_by(self.rules, whole=is_whole(self.bound))
+
+
+class Evident(NamedTuple):
+    """What describing the questions takes besides them."""
+
+    rules: f.Rules
+    bound: Bindings | None
+    runs: Runs
+    again: Again
 
 
 def known_of(opened: Opened, request: Request, locks: Locks) -> tuple[Known, dict[str, int]]:
@@ -113,33 +81,29 @@ def known_of(opened: Opened, request: Request, locks: Locks) -> tuple[Known, dic
     return Known(rules._replace(chunks=chunks), bound_to(opened["gold"], given)), {"corpus": len(chunks)}
 
 
-def ask(golds: Sequence[Gold], runs: Sequence[Run], known: Known, limits: Mapping[str, str]) -> list[Asked]:
-    """Every gold question with its runs: the last one of each id, without warm-ups, those that count apart."""
-    by_qid: dict[str, list[Run]] = {}
-    for run in runs:
-        if not run.warmup:
-            by_qid.setdefault(run.name, []).append(run)
-    said_of = st.said_by(known.rules, whole=is_whole(known.bound))
+def ask(golds: Sequence[Gold], runs: Runs, known: Known, limits: Mapping[str, str]) -> list[Asked]:
+    """Every gold question with its runs: the last one of each id, those that count apart."""
     asked = []
-    for gold in golds:
-        given = by_qid.get(name_of(gold), [])
-        last = {run_id(run): run for run in given}
-        runs_of = [last[key] for key in sorted(last)]
-        pairs = _noops(runs_of)
-        unlike = [noop for noop, plain in pairs if not st.repeats(said_of(gold, noop), said_of(gold, plain))]
-        noops = [noop for noop, _ in pairs if noop not in unlike]
-        counted = [run for run in runs_of if run not in noops]
-        said = tuple(said_of(gold, run) for run in counted)
+    alike: dict[frozenset[Variation], frozenset[Variation]] = {}
+    for gold, given in zip(golds, runs.by_question(len(golds)), strict=True):
+        last = {runs.id_of(row, gold): row for row in given}
+        rows = [last[key] for key in sorted(last)]
+        pairs = _noops(runs, rows)
+        unlike = {noop for noop, plain in pairs if not st.repeats(runs.said[noop], runs.said[plain])}
+        noops = {noop: None for noop, _ in pairs if noop not in unlike}
+        counted = array("I", (row for row in rows if row not in noops))
+        said = tuple(runs.said[row] for row in counted)
+        how = frozenset(runs.varied[row] for row in rows)
         asked.append(
             Asked(
                 qid=name_of(gold),
                 gold=gold,
                 question=st.judged(_question(gold, said, scu=known.rules.scu), limits),
-                runs=tuple(counted),
-                noops=tuple(noops),
+                runs=counted,
+                noops=array("I", noops),
                 unlike=len(unlike),
                 replaced=len(given) - len(last),
-                varied=frozenset(map(varied, last.values())),
+                varied=alike.setdefault(how, how),  # mostly the same for all questions
             )
         )
     return asked
@@ -150,22 +114,23 @@ def _question(gold: Gold, said: tuple[st.Said, ...], *, scu: bool) -> st.Questio
     return st.Question(gold.answerable, scu and bool(gold.constraints), said, evidence=evidence)
 
 
-def _noops(runs: Sequence[Run]) -> list[tuple[Run, Run]]:
+def _noops(runs: Runs, rows: Sequence[int]) -> list[tuple[int, int]]:
     """The runs that asked the very same thing again, each with the run that it repeats.
 
     Where the question was not asked as it stands, the first run whose jitter left it so stands for that.
     """
-    first: dict[Variation, Run] = {}
-    for run in sorted(runs, key=lambda run: varied(run).jitter != PLAIN):
-        if varied(run).jitter == PLAIN or run.noop:
-            first.setdefault(varied(run)._replace(jitter=""), run)
+    first: dict[Variation, int] = {}
+    for row in sorted(rows, key=lambda row: runs.varied[row].jitter != PLAIN):
+        if runs.varied[row].jitter == PLAIN or runs.known[row] & NOOP:
+            first.setdefault(runs.varied[row]._replace(jitter=""), row)
     found = []
-    for run in runs:
-        plain = first.get(varied(run)._replace(jitter=""))
-        if plain is None or run is plain or varied(run).jitter == PLAIN:
+    for row in rows:
+        plain = first.get(runs.varied[row]._replace(jitter=""))
+        if plain is None or row == plain or runs.varied[row].jitter == PLAIN:
             continue
-        if run.noop or (run.q is not None and run.q == plain.q):
-            found.append((run, plain))
+        text = runs.text[row]
+        if runs.known[row] & NOOP or (text is not None and text == runs.text[plain]):
+            found.append((row, plain))
     return found
 
 
@@ -196,7 +161,7 @@ def distinct(asked: Iterable[Asked]) -> int:
     return len({squeeze(fold(one.gold.question)) if one.gold.question else (one.qid,) for one in asked})
 
 
-def counts_of(asked: Sequence[Asked], read: Sequence[Run]) -> dict[str, int]:
+def counts_of(asked: Sequence[Asked], read: Runs) -> dict[str, int]:
     """Questions first, then runs: all = counted + noop + duplicate + warm-up."""
     questions = [one.question for one in asked]
     runs = [run for question in questions for run in question.runs]
@@ -212,20 +177,20 @@ def counts_of(asked: Sequence[Asked], read: Sequence[Run]) -> dict[str, int]:
         "answerable": sum(one.answerable for one in questions),
         "unanswerable": sum(not one.answerable for one in questions),
         "distinct_questions": distinct(asked),
-        "runs": len(read),
+        "runs": len(read) + read.warmups,
         "counted_runs": len(runs),
         "noop_runs": sum(len(one.noops) for one in asked),
         "duplicate_runs": sum(one.replaced for one in asked),
-        "warmup_runs": sum(run.warmup for run in read),
+        "warmup_runs": read.warmups,
         "errored_runs": sum(run.errored for run in runs),
         "refused_runs": sum(run.refused for run in runs),
     }
 
 
-def design_of(asked: Sequence[Asked]) -> dict[str, Any]:
+def design_of(asked: Sequence[Asked], runs: Runs) -> dict[str, Any]:
     """How the questions were asked: what was varied, how often, and whether all were asked alike."""
     all_varied = frozenset[Variation]().union(*(one.varied for one in asked))
-    noops = Counter(run.jitter or "none" for one in asked for run in one.noops)
+    noops = Counter(runs.varied[row].jitter for one in asked for row in one.noops)
     sizes = [len(one.question.runs) for one in asked]
     uneven = [one.qid for one in asked if one.varied != all_varied]
     return {
@@ -253,9 +218,9 @@ _SHOWS: Mapping[Label, Callable[[st.Said], bool]] = {
 """Which runs a label is about."""
 
 
-def telling(one: Asked, label: str | None) -> tuple[Run, st.Said] | None:
-    """The run to look at, and what it says: the first that the label is about, else the first that does not say what
-    most do.
+def telling(one: Asked, label: str | None) -> tuple[int, st.Said] | None:
+    """The row of the run to look at, and what it says: the first that the label is about, else the first that does not
+    say what most do.
     """
     said = one.question.runs
     if not said:

@@ -21,7 +21,7 @@ from ragworthy.suites.answers.wording import Shown, expected_text, missing_piece
 from ragworthy.suites.clusters import Topic, topic_of
 from ragworthy.suites.crowds import Home, home_of
 from ragworthy.suites.damage import Damage
-from ragworthy.suites.evidence import Bound, Case, Evidence, Extra, Fate, Found, Offender
+from ragworthy.suites.evidence import Bound, Case, Evidence, Extra, Fate, Found, Offender, shown
 from ragworthy.suites.in_parts import InParts
 from ragworthy.suites.locked import locks_of
 from ragworthy.suites.opened import Opened
@@ -29,16 +29,16 @@ from ragworthy.suites.parts import Reading
 from ragworthy.suites.request import Request
 from ragworthy.suites.stability import DECLARED
 from ragworthy.suites.stability.advice import SHOWN, lines, steps, warnings
+from ragworthy.suites.stability.columns import Again, pass_of, read_runs
 from ragworthy.suites.stability.read import (
     Asked,
+    Evident,
     ask,
     case_of,
     counts_of,
     design_of,
     distinct,
     known_of,
-    pass_of,
-    read_runs,
     telling,
 )
 from ragworthy.suites.stability.rules import ALWAYS
@@ -70,14 +70,15 @@ class Stability(InParts):
         known, records = known_of(opened, request, locks)
         bind = None if known.bound is None else known.bound.bind
         items = read_gold(gold, known.rules, allow_errors=request.allow_gold_errors, bind=bind)
-        parts = yield [pass_of(runs, {name_of(item.record) for item in items})]
-        read = read_runs(request, runs, parts[0])
+        golds = {name_of(item.record): (nth, item.record) for nth, item in enumerate(items)}
+        parts = yield [pass_of(runs, golds, known.says, request.damage)]
+        read = read_runs(runs, parts[0])
         limits = dict(one.split("=", 1) for one in request.settings.limits)
         asked = ask([item.record for item in items], read, known, limits)
         counts = counts_of(asked, read)
         return Evidence(
             cases=[case_of(one, item, self.slice_fields(request)) for one, item in zip(asked, items, strict=True)],
-            records={"gold": len(items), "trace": len(read), **records},
+            records={"gold": len(items), "trace": counts["runs"], **records},
             counts=counts,
             settings={
                 "limits": limits,
@@ -87,7 +88,7 @@ class Stability(InParts):
                 "slices": list(request.settings.slices),
                 "allow_gold_errors": request.allow_gold_errors,
             },
-            own=known,
+            own=Evident(known.rules, known.bound, read, Again(runs, read, request.damage)),
             errored=((counts["errored_runs"], counts["counted_runs"], "runs"),),
             missing=(counts["missing"], "run"),
             gold_sha256=gold.sha256(),
@@ -174,10 +175,17 @@ class Stability(InParts):
         broken = list(map(_broken, case.facts.broken))
         return {"runs": len(case.facts.runs), "noops": len(case.own.noops), "broken": broken}
 
+    def offenders(self, found: Found, most: int) -> list[Offender]:
+        """The questions that pull a gate down; the run of each that is shown is read again, all at once."""
+        there = (telling(case.own, case.label) for case in shown(found.cases, self.offends, most))
+        found.own.again.fetch(one[0] for one in there if one is not None)
+        return super().offenders(found, most)
+
     def offender(self, case: Case, found: Found) -> Offender:
         """A question whose runs do not keep its limits, with the run that shows it best."""
         one: Asked = case.own
-        run, says = telling(one, case.label) or (None, None)
+        row, says = telling(one, case.label) or (None, None)
+        run = None if row is None else found.own.again.run(row)
         answer = (run.answer_json or NO_ANSWER) if run is not None else NO_ANSWER
         limits = list(map(_broken, one.question.broken))
         why, own = _told(case, run, says, found.own.rules)
@@ -214,7 +222,7 @@ class Stability(InParts):
 
     def extra(self, found: Found) -> Extra:
         """How the questions were asked, and those whose runs agree least."""
-        design = design_of([case.own for case in found.cases])
+        design = design_of([case.own for case in found.cases], found.own.runs)
         limits = found.evidence.settings["limits"]
         return Extra(
             body={"offenders": {"design": design, "worst": _worst(found), "shown": proven(found.cases, limits)}},
