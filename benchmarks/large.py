@@ -45,6 +45,8 @@ def _write(pair: Pair, part: int, first: int, traces: int, asked: int | None) ->
     golds_file, lines_file = (Path(f"{path}.{part}") for path in pair)
     with golds_file.open("w", encoding="utf-8") as golds, lines_file.open("w", encoding="utf-8") as lines:
         for number in range(first, first + traces):
+            if asked is not None:
+                words.rng.seed(number % asked)  # the same question is answered alike
             gold, trace = question(number if asked is None else number % asked, words)
             if asked is None or number < asked:
                 golds.write(encode(gold) + "\n")
