@@ -39,8 +39,9 @@ Counts = dict[str | None, tuple[int, int]]
 def types_of(cases: Iterable[Case]) -> list[str]:
     """Every type of block to report: the usual ones, then those that gold set or results name."""
     asked: list[Asked] = [case.own for case in cases]
-    kinds = {kind for one in asked for kind in one.wanted.types}
-    kinds |= {kind for one in asked for facts in one.question.runs.values() for kind in facts.types}
+    kinds = set[str]().union(*[one.wanted.types for one in asked])
+    for one in asked:
+        kinds.update(*[facts.types for facts in one.question.runs.values()])
     return [*TYPES, *sorted(kinds - {*TYPES, ""})]
 
 
@@ -67,6 +68,7 @@ def completed(
 def _block_by_block(summary: Summary, cases: Sequence[Case]) -> Values:
     """The values that change when blocks are counted: the whole, and each type of block."""
     values: Values = {}
+    kinds = types_of(cases)
     for name in summary.names:
         if name.metric.id not in POOLED:
             continue
@@ -74,7 +76,7 @@ def _block_by_block(summary: Summary, cases: Sequence[Case]) -> Values:
         total = _added(counted)
         values[None, name.id] = summary.values[None, name.id]._replace(pooled=total if total[1] else None)
         share = name.metric._replace(kind="share")
-        for kind in types_of(cases):
+        for kind in kinds:
             values[f"type={kind}", name.id] = value_of(share, [one[kind] for one in counted if kind in one])
     return values
 
@@ -87,22 +89,20 @@ def _added(counted: Sequence[Counts]) -> tuple[int, int]:
 def _pooled(one: Asked, name: MetricName) -> Counts:
     """Blocks over all runs, by type: those found of those wanted, or relevant of those returned."""
     depth = name.k or 0
-    whole: dict[str | None, int] = {}
-    part: dict[str | None, int] = {}
-    for facts in one.question.facts:
-        if not facts.answerable:
-            continue
-        if name.metric.id == "retrieval.recall":
-            types = one.wanted.types
-            good = [of for rank, of in zip(facts.blocks, types, strict=True) if 0 < rank <= depth]
-        else:
-            types = facts.types[:depth]
-            good = [types[rank - 1] for rank in facts.relevant if rank <= depth]
-        for counts, some in ((whole, types), (part, good)):
-            for of in some:
-                counts[of] = counts.get(of, 0) + 1
-    counted: Counts = {kind: (part.get(kind, 0), count) for kind, count in whole.items()}
-    return counted | {None: (sum(part.values()), sum(whole.values()))} if whole else counted
+    runs = [facts for facts in one.question.facts if facts.answerable]
+    if name.metric.id == "retrieval.recall":
+        types = one.wanted.types
+        whole = [*types * len(runs)]
+        ranks = [rank for facts in runs for rank in facts.blocks]
+        part = [of for rank, of in zip(ranks, whole, strict=True) if 0 < rank <= depth]
+    else:
+        whole = [of for facts in runs for of in facts.types[:depth]]
+        part = [facts.types[rank - 1] for facts in runs for rank in facts.relevant if rank <= depth]
+    if not whole:
+        return {}
+    kinds = dict.fromkeys(whole)
+    counted: Counts = {kind: (part.count(kind), whole.count(kind)) for kind in kinds}
+    return counted | {None: (len(part), len(whole))}
 
 
 # what cannot be measured
