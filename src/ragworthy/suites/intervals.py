@@ -171,12 +171,16 @@ class _Column(NamedTuple):
         """Parts with equal ones as one."""
         known: dict[Any, int] = {}
         different: list[Part] = []
+        again: dict[tuple[int, int], int] = {}  # most words are the same objects again
         numbers = []
         for part in parts:
-            key = None if part is None else (part[0].as_integer_ratio(), part[1])
-            number = known.setdefault(key, len(different))
-            if number == len(different):
-                different.append(part)
+            same = (0, 0) if part is None else (id(part[0]), id(part[1]))
+            number = again.get(same, -1)
+            if number < 0:
+                key = None if part is None else (part[0].as_integer_ratio(), part[1])
+                number = again[same] = known.setdefault(key, len(different))
+                if number == len(different):
+                    different.append(part)
             numbers.append(number)
         return cls(numbers, different)
 

@@ -19,9 +19,10 @@ def numbers_of(
     """What some metrics say of one question, and why the others say nothing."""
     metrics: dict[str, float] = {}
     undefined: dict[str, str] = {}
+    values = found.summary.values
     for name in names:
         known = name.id
-        word, value = words.get(known), found.value(known)
+        word, value = words.get(known), values[None, known]
         if name.metric.over == "all":
             undefined[known] = WHOLE
         elif suite.lacks(word, value):

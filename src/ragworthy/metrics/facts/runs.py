@@ -188,9 +188,7 @@ def read(wanted: Wanted, trace: RetrievalTrace, rules: Rules) -> Reading:
     return Reading(facts, trace.query or "", names, first, recorded, model, trace.state, distances or ())
 
 
-def _held(
-    wanted: Wanted, citations: Sequence[Citation], cited: Sequence[tuple[str, Span]], rules: Rules
-) -> Fraction:
+def _held(wanted: Wanted, citations: Sequence[Citation], cited: Sequence[tuple[str, Span]], rules: Rules) -> Fraction:
     """How much of a relevant block the cited ranges hold."""
     ranges = [
         (name, placed(rules.place(name), span))

@@ -35,18 +35,18 @@ def held(cited: Sequence[tuple[str, Place]], relevant: Sequence[tuple[str, Place
 
 
 def _share(name: str, spot: Place, cited: Sequence[tuple[str, Place]]) -> Fraction:
-    if any([one == name and None in (place.span, spot.span) for one, place in cited]):
+    if any([one == name and (place.span is None or spot.span is None) for one, place in cited]):
         return _WHOLE  # the block itself, and no bytes that say less
     if spot.span is None:
         return _NOTHING
     begin, end = at, _ = spot.span
     found = 0
-    for first, last in sorted(place.span for _, place in cited if place.span is not None and _alike(place, spot)):
+    for first, last in sorted([place.span for _, place in cited if place.span is not None and _alike(place, spot)]):
         found += max(0, min(last, end) - max(first, at))
         at = max(at, min(last, end))
-    return Fraction(found, end - begin) if begin < end else Fraction(0)
+    return Fraction(found, end - begin) if found else _NOTHING  # most blocks are not cited
 
 
 def _alike(one: Place, other: Place) -> bool:
     """Whether two places are of one document, as far as anyone knows."""
-    return one.doc == other.doc or None in (one.doc, other.doc)
+    return one.doc == other.doc or one.doc is None or other.doc is None

@@ -297,6 +297,8 @@ def _arm(wanted: Iterable[Wanted], notes: Gathered) -> Arm:
 
 def _says_otherwise(runs: Mapping[RunKey, Reading], question: Question) -> bool:
     """Whether a run declares a mark that is neither its own nor that of its question."""
+    if all([run.state is None for run in runs.values()]):
+        return False
     for key, own in zip(sorted(runs), run_marks(question.seen), strict=True):
         if declared(runs[key].state) not in (None, own, question.mark):
             return True
