@@ -10,7 +10,7 @@ import msgspec
 
 from ragworthy import gates as g
 from ragworthy.comparison.likeness import ALIKE
-from ragworthy.metrics.causes import Went, depth_of, waterfall
+from ragworthy.metrics.causes import Steps, Went, depth_of, waterfall
 from ragworthy.names import MADE, Cause, Stage, Verdict
 from ragworthy.policy.packs import load_pack
 from ragworthy.proving import INTERVAL, errors_of
@@ -205,9 +205,11 @@ def _causes(suite: Suite, cases: Sequence[Case]) -> dict[str, int]:
 
 def _waterfall(suite: Suite, found: Found) -> dict[str, Any]:
     """How far the answerable questions came."""
-    known = (
-        Went(case.steps, case.weight, fine=not suite.offends(case)) for case in found.cases if case.steps is not None
-    )
+    counts: Counter[tuple[Steps, bool]] = Counter()
+    for case in found.cases:
+        if case.steps is not None:
+            counts[case.steps, not suite.offends(case)] += case.weight
+    known = (Went(steps, count, fine=fine) for (steps, fine), count in counts.items())
     return {"k": depth_of(found.evidence.settings.get("k") or ()), "steps": waterfall(known)}
 
 

@@ -355,7 +355,10 @@ class Suite(Voiced, Blaming, ABC):
 
     def row(self, case: Case, words: Mapping[str, Word], found: Found) -> Row:
         """The row of one question from what every metric says of it."""
-        metrics, undefined = self.numbers(found.summary.names, case, words, found)
+        return self.row_of(case, *self.numbers(found.summary.names, case, words, found), found)
+
+    def row_of(self, case: Case, metrics: dict[str, float], undefined: dict[str, str], found: Found) -> Row:
+        """The row of one question from its numbers, and why it has no others."""
         return Row(
             qid=case.qid,
             label=None if case.label is None else case.label.value,

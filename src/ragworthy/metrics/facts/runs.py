@@ -246,11 +246,10 @@ def _ranked(wanted: Wanted, names: tuple[str, ...], trace: RetrievalTrace, rules
     anchor = negative = covered = 0
     places = list(map(rules.place, names))
     sections = [place.section for place in places]
-    if wanted.anchor is not None and _may_hold(wanted.anchor, places, sections, rules):
-        inside = [wanted.anchor.holds(place, rules.subtree) for place in places]
-        anchor = inside.index(True) + 1 if True in inside else 0
-        tokens = {name: place.tokens for name, place, held in zip(names, places, inside, strict=True) if held}
-        covered = sum(tokens.values())
+    if wanted.anchor is not None:
+        inside = _inside(wanted.anchor, places, rules)
+        anchor = inside[0] + 1 if inside else 0
+        covered = sum({names[nth]: places[nth].tokens for nth in inside}.values())
     ids, negatives = wanted.ids, wanted.negatives
     relevant = sorted([names.index(name) + 1 for name in ids.keys() & names])
     for rank in relevant:
@@ -277,9 +276,14 @@ def _ranked(wanted: Wanted, names: tuple[str, ...], trace: RetrievalTrace, rules
     }
 
 
-def _may_hold(anchor: Section, places: Sequence[Place], sections: Sequence[str | None], rules: Rules) -> bool:
-    """Whether a block may be in a section: most runs have none, and each is only asked where some may be."""
-    return rules.subtree or anchor.path in sections or anchor.path in [place.page for place in places]
+def _inside(anchor: Section, places: Sequence[Place], rules: Rules) -> list[int]:
+    """The places that are in a section; most are in another, and only those are asked that may be in it."""
+    path, subtree = anchor.path, rules.subtree
+    return [
+        nth
+        for nth, place in enumerate(places)
+        if (subtree or place.section == path or place.page == path) and anchor.holds(place, subtree)
+    ]
 
 
 def _types(trace: RetrievalTrace, places: Sequence[Place]) -> tuple[str, ...]:

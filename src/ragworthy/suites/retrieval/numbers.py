@@ -3,7 +3,7 @@
 Metrics that these files cannot measure say why not, instead of having a number.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from ragworthy import gates as g
@@ -69,16 +69,31 @@ def _block_by_block(summary: Summary, cases: Sequence[Case]) -> Values:
     """The values that change when blocks are counted: the whole, and each type of block."""
     values: Values = {}
     kinds = types_of(cases)
-    for name in summary.names:
-        if name.metric.id not in POOLED:
-            continue
-        counted = [_pooled(case.own, name) for case in cases]
+    names = [name for name in summary.names if name.metric.id in POOLED]
+    different, number_of = _equal([case.own for case in cases], max((name.k or 0 for name in names), default=0))
+    for name in names:
+        found = [_pooled(one, name) for one in different]
+        counted = [found[number] for number in number_of]
         total = _added(counted)
         values[None, name.id] = summary.values[None, name.id]._replace(pooled=total if total[1] else None)
         share = name.metric._replace(kind="share")
         for kind in kinds:
             values[f"type={kind}", name.id] = value_of(share, [one[kind] for one in counted if kind in one])
     return values
+
+
+def _equal(asked: Iterable[Asked], deepest: int) -> tuple[list[Asked], list[int]]:
+    """Questions whose blocks are counted differently, and the number of each question's among them."""
+    numbers: dict[Hashable, int] = {}
+    different: list[Asked] = []
+    number_of: list[int] = []
+    for one in asked:
+        runs = [(run.answerable, run.blocks, run.relevant, run.types[:deepest]) for run in one.question.facts]
+        number = numbers.setdefault((one.wanted.types, tuple(runs)), len(numbers))
+        if number == len(different):
+            different.append(one)
+        number_of.append(number)
+    return different, number_of
 
 
 def _added(counted: Sequence[Counts]) -> tuple[int, int]:

@@ -1,7 +1,7 @@
 """The retrieval suite: every gold question with all its runs is one case, alone and against the index in use."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import Any
 
 from ragworthy import gates as g
@@ -20,7 +20,7 @@ from ragworthy.suites.comparing import tested_alone
 from ragworthy.suites.crowds import Home, home_at
 from ragworthy.suites.damage import Damage
 from ragworthy.suites.describe import broken
-from ragworthy.suites.evidence import Bound, Case, Evidence, Extra, Fate, Found, Offender, Summary
+from ragworthy.suites.evidence import Bound, Case, Evidence, Extra, Fate, Found, Offender, Row, Summary
 from ragworthy.suites.examine import Seen
 from ragworthy.suites.in_parts import InParts
 from ragworthy.suites.kept import counted, rows_of
@@ -47,6 +47,9 @@ from ragworthy.text import visible
 
 BY_TYPE = "type"
 """The field that this suite splits by itself: the type of the first relevant block."""
+
+MOST_ALIKE = 1 << 12
+"""So many different rows are kept to be compared with; each is a few kilobytes."""
 
 
 class Retrieval(InParts):
@@ -222,8 +225,9 @@ class Retrieval(InParts):
             return case.fate
         if word is not None and value.undefined is None:
             return Fate.SCORED
-        answered = any(facts.answered for facts in case.facts.facts)
-        return Fate.REFUSED if name.metric.cases.startswith("answered") and not answered else Fate.NOT_APPLICABLE
+        if name.metric.cases.startswith("answered") and not _is_answered(case):
+            return Fate.REFUSED
+        return Fate.NOT_APPLICABLE
 
     def undefined(self, name: MetricName, case: Case, value: g.Value) -> str:
         """Why a question has no value of a metric."""
@@ -233,9 +237,28 @@ class Retrieval(InParts):
             return value.undefined
         if not case.own.wanted.answerable:
             return "unanswerable"
-        if name.metric.needs == "distances" and any(facts.answered for facts in case.facts.facts):
+        if name.metric.needs == "distances" and _is_answered(case):
             return "no distance is known"
         return f"not among the {name.metric.cases}"
+
+    def rows(self, found: Found) -> Iterator[Row]:
+        """Every question's row, in gold order.
+
+        Many have the same words: those rows have the same numbers, and lack the others for the same reasons. Of a
+        question itself, `undefined` sees whether it has traces, is answerable, and is answered.
+        """
+        words = found.summary.words
+        known: dict[Hashable, tuple[dict[str, float], dict[str, str]]] = {}
+        for case, said in zip(found.cases, zip(*words.values(), strict=True), strict=True):
+            state = case.fate is Fate.MISSING, case.own.wanted.answerable, _is_answered(case)
+            key = state, tuple(map(id, said))  # words that are the same are mostly the same object
+            numbers = known.get(key)
+            if numbers is None:
+                numbers = self.numbers(found.summary.names, case, dict(zip(words, said, strict=True)), found)
+                if len(known) < MOST_ALIKE:
+                    known[key] = numbers
+            metrics, undefined = numbers
+            yield self.row_of(case, metrics.copy(), undefined.copy(), found)
 
     def established(self, case: Case, found: Found) -> dict[str, bool]:
         """What holds of the worst of its runs."""
@@ -317,6 +340,11 @@ class Retrieval(InParts):
 
 
 SUITE = Retrieval()
+
+
+def _is_answered(case: Case) -> bool:
+    """Whether any run of a question is an answer."""
+    return any([facts.answered for facts in case.facts.facts])
 
 
 def _offsets_apart(arm: Arm, request: Request) -> list[str]:
