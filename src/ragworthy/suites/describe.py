@@ -37,7 +37,7 @@ def describe(suite: Suite, found: Found) -> Part:
     extra = suite.extra(found)
     invalid = _invalid(found, extra)
     ships = g.verdict(found.judged, invalid) is Verdict.SHIP
-    evidence = found.evidence
+    evidence, ledgers = found.evidence, suite.ledgers(found)
     common = {
         "profile": evidence.profile,
         "inputs": found.opened.inputs(dict(evidence.records)),
@@ -45,7 +45,7 @@ def describe(suite: Suite, found: Found) -> Part:
         "frozen": found.frozen.state,
         "counts": evidence.counts,
         "metrics": {
-            name.id: model.number(found.value(name.id)) | {"ledger": suite.ledger(name, found)._asdict()}
+            name.id: model.number(found.value(name.id)) | {"ledger": ledgers[name.id]._asdict()}
             for name in found.summary.names
         },
         "slices": _slices(suite, found),

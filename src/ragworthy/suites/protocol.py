@@ -321,6 +321,10 @@ class Suite(Voiced, Blaming, ABC):
         counts[Fate.MISSING] += found.evidence.left_out
         return Ledger.of(counts)
 
+    def ledgers(self, found: Found) -> dict[str, Ledger]:
+        """The ledger of every metric, by its id."""
+        return {name.id: self.ledger(name, found) for name in found.summary.names}
+
     def lacks(self, word: Word, value: g.Value) -> bool:
         """Whether a question has no value of a metric: it does not count for it, or the metric has none at all."""
         return word is None or value.undefined is not None or of_nothing(word)

@@ -100,7 +100,8 @@ def _runs_of(questions: Iterable[Question], sees: Callable[[Facts], Hashable]) -
 def _numbered(words: Iterable[Any]) -> tuple[list[int], list[Any]]:
     """Words by number, and each different one; a pair of whole numbers is hashed many times faster than a fraction."""
     known: dict[Any, int] = {}
-    numbers, different = [], []
+    numbers: list[int] = []
+    different: list[Any] = []
     for word in words:
         key = word if word is None or isinstance(word, tuple) else (type(word), word.as_integer_ratio())
         number = known.setdefault(key, len(known))

@@ -108,6 +108,10 @@ def asked_twice(wanted: Wanted, runs: Mapping[RunKey, Reading]) -> frozenset[int
     A number that the gold set has no wording for, without a query, says nothing of how it was asked. Where a gold
     question has two wordings and says one of them again, they count as they are: 'gold lint' names them.
     """
+    if len({wording for wording, _ in runs}) < 2 and all(
+        [run.query and not run.query.isspace() for run in runs.values()]
+    ):
+        return frozenset()  # a single wording repeats none
     own = dict(enumerate(map(_plain, wanted.wordings)))
     texts: dict[int, set[str]] = {}
     for (wording, _), run in sorted(runs.items()):

@@ -20,7 +20,7 @@ from ragworthy.suites.comparing import tested_alone
 from ragworthy.suites.crowds import Home, home_at
 from ragworthy.suites.damage import Damage
 from ragworthy.suites.describe import broken
-from ragworthy.suites.evidence import Bound, Case, Evidence, Extra, Fate, Found, Offender, Row, Summary
+from ragworthy.suites.evidence import Bound, Case, Evidence, Extra, Fate, Found, Ledger, Offender, Row, Summary
 from ragworthy.suites.examine import Seen
 from ragworthy.suites.in_parts import InParts
 from ragworthy.suites.kept import counted, rows_of
@@ -228,6 +228,31 @@ class Retrieval(InParts):
         if name.metric.cases.startswith("answered") and not _is_answered(case):
             return Fate.REFUSED
         return Fate.NOT_APPLICABLE
+
+    def ledgers(self, found: Found) -> dict[str, Ledger]:
+        """The ledger of every metric. Questions of one fate, all answered or all not, are counted and asked once."""
+        groups: dict[tuple[str, bool], int] = {}
+        kinds: list[Case] = []
+        group_of = []
+        for case in found.cases:
+            group = groups.setdefault((case.fate.value, _is_answered(case)), len(groups))
+            if group == len(kinds):
+                kinds.append(case)
+            group_of.append(group)
+        sizes = Counter(group_of)
+        ledgers = {}
+        for name in found.summary.names:
+            value, words = found.value(name.id), found.summary.words.get(name.id)
+            if words is None:  # it looks at all questions at once
+                ledgers[name.id] = self.ledger(name, found)
+                continue
+            lacking = Counter([group for group, word in zip(group_of, words, strict=True) if word is None])
+            counts: Counter[Fate] = Counter()
+            for group, case in enumerate(kinds):
+                counts[self.fate(name, case, None, value)] += lacking[group]
+                counts[self.fate(name, case, True, value)] += sizes[group] - lacking[group]
+            ledgers[name.id] = Ledger.of(counts)
+        return ledgers
 
     def undefined(self, name: MetricName, case: Case, value: g.Value) -> str:
         """Why a question has no value of a metric."""
