@@ -291,7 +291,8 @@ def _types(trace: RetrievalTrace, places: Sequence[Place]) -> tuple[str, ...]:
     kinds = [place.type for place in places] if trace.topk is None else [one.type for one in trace.topk]
     if not all(kinds):
         kinds = [kind or place.type for kind, place in zip(kinds, places, strict=True)]
-    return tuple(map(kind_of, kinds))
+    counted = {kind: kind_of(kind) for kind in {*kinds}}  # a handful, however many results there are
+    return tuple([counted[kind] for kind in kinds])
 
 
 def _before(wanted: Wanted, trace: RetrievalTrace, rules: Rules) -> tuple[tuple[str, tuple[int, ...]], ...]:
@@ -322,8 +323,12 @@ def citations_of(trace: RetrievalTrace, *, refused: bool) -> list[Citation] | No
 
 def claims_of(trace: RetrievalTrace) -> list[str]:
     """What the answer says, under whichever key it was written."""
-    said = (one if isinstance(one, str) or one is None else one.text for one in (trace.answer, trace.answer_json))
-    return [claim for claim in said if claim is not None]
+    said = []
+    for one in (trace.answer, trace.answer_json):
+        claim = one if isinstance(one, str) or one is None else one.text
+        if claim is not None:
+            said.append(claim)
+    return said
 
 
 def refuses(trace: RetrievalTrace, rules: Rules) -> bool:
