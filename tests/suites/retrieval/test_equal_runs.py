@@ -101,7 +101,7 @@ def asked(draw: st.DrawFn) -> Asked:
         for seed in range(2):
             same = seed == 1 and draw(st.booleans())
             runs[wording, seed] = runs[wording, 0] if same else read(wanted, draw(traces()), RULES)
-    question = Question.of({key: reading.facts for key, reading in runs.items()}, missing(wanted))
+    question = Question.of({key: reading.facts for key, reading in runs.items()}, lambda: missing(wanted))
     return Asked(wanted, runs, question)
 
 
@@ -176,7 +176,7 @@ def test_rows_and_ledgers_of_equal_questions_are_those_of_each_alone(questions: 
 def test_rows_with_the_same_numbers_do_not_share_them() -> None:
     wanted = wanted_of(RetrievalGold(qid="q", question="why?", relevant=["c_1"]), RULES, lambda _: 0, ())
     reading = read(wanted, RetrievalTrace(qid="q", topk=[Result("c_1")]), RULES)
-    one = Asked(wanted, {(0, 0): reading}, Question.of({(0, 0): reading.facts}, missing(wanted)))
+    one = Asked(wanted, {(0, 0): reading}, Question.of({(0, 0): reading.facts}, lambda: missing(wanted)))
     first, second = SUITE.rows(found_of([one, one]))
     before = dict(second.metrics)
     first.metrics.clear()

@@ -115,9 +115,11 @@ class Question(NamedTuple):
     """Wordings that are another one again, by the queries that were recorded: they say nothing of wordings."""
 
     @classmethod
-    def of(cls, runs: Mapping[RunKey, Facts], absent: Facts) -> "Question":
-        """A question from its runs; `absent` is in where there is none."""
-        return cls(runs, tuple(runs[key] for key in sorted(runs)) or (absent,))
+    def of(
+        cls, runs: Mapping[RunKey, Facts], absent: Callable[[], Facts], twice: frozenset[int] = frozenset()
+    ) -> "Question":
+        """A question from its runs; what `absent` makes is in where there is none."""
+        return cls(runs, tuple([runs[key] for key in sorted(runs)]) or (absent(),), twice=twice)
 
     @property
     def errored(self) -> bool:

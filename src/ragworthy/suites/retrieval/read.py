@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from ragworthy.ids import stable
@@ -270,7 +271,7 @@ def _arm(wanted: Iterable[Wanted], notes: Gathered) -> Arm:
     for one in wanted:
         runs = numbered(one, notes.runs.get(one.qid, {}))
         facts = {key: _answering(reading.facts, answers) for key, reading in runs.items()}
-        question = Question.of(facts, missing(one, answers=answers))._replace(twice=asked_twice(one, runs))
+        question = Question.of(facts, partial(missing, one, answers=answers), asked_twice(one, runs))
         found.append(Asked(one, runs, question))
     asked, steady = steadied(found, said=not notes.seeded)
     return Arm(
