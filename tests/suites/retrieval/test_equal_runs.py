@@ -16,14 +16,14 @@ from ragworthy.metrics.facts.convergence import Asked, Question
 from ragworthy.metrics.facts.orders import alike, alike_by_tau, kendall_tau_b
 from ragworthy.metrics.facts.runs import Facts, Reading, missing, read
 from ragworthy.metrics.facts.wanted import Rules, wanted_of
-from ragworthy.metrics.fold import mean
+from ragworthy.metrics.fold import mean, value_of
 from ragworthy.metrics.registry import MetricName, Word, all_metrics
 from ragworthy.records import RetrievalGold, RetrievalTrace
 from ragworthy.suites.evidence import Case, Evidence, Found, Summary
 from ragworthy.suites.protocol import Suite
 from ragworthy.suites.retrieval.cases import case_of
 from ragworthy.suites.retrieval.equal_runs import CITATIONS, HOME, RANKS, knows
-from ragworthy.suites.retrieval.numbers import _equal, _pooled
+from ragworthy.suites.retrieval.numbers import _pooled
 from ragworthy.suites.retrieval.suite import SUITE
 from ragworthy.suites.retrieval.units import are_whole, ranged
 from ragworthy.suites.summarise import values_of
@@ -185,26 +185,25 @@ def test_rows_with_the_same_numbers_do_not_share_them() -> None:
 
 @settings(deadline=None)
 @given(st.lists(asked(), max_size=6), st.sampled_from(["recall", "precision"]), st.sampled_from(KS))
-def test_questions_that_are_counted_as_one_have_the_same_blocks(questions: list[Asked], which: str, k: int) -> None:
+def test_blocks_are_counted_one_by_one(questions: list[Asked], which: str, k: int) -> None:
     name = next(name for name in names_of_metrics() if name.id == f"retrieval.{which}@{k}")
-    different, number_of = _equal(questions, max(KS))
-    assert [_pooled(different[number], name) for number in number_of] == [_pooled(one, name) for one in questions]
-
-
-@settings(deadline=None)
-@given(asked(), st.sampled_from(["recall", "precision"]), st.sampled_from(KS))
-def test_blocks_are_counted_one_by_one(one: Asked, which: str, k: int) -> None:
-    name = next(name for name in names_of_metrics() if name.id == f"retrieval.{which}@{k}")
-    counts: dict[str | None, tuple[int, int]] = {}
-    for facts in one.question.facts:
-        ranks = facts.blocks if which == "recall" else [rank for rank, _ in enumerate(facts.types[:k], 1)]
-        types = one.wanted.types if which == "recall" else facts.types[:k]
-        for rank, kind in zip(ranks, types, strict=True) if facts.answerable else ():
-            good = 0 < rank <= k if which == "recall" else rank in facts.relevant
-            for key in (kind, None):
-                part, whole = counts.get(key, (0, 0))
-                counts[key] = part + good, whole + 1
-    assert _pooled(one, name) == counts
+    words: dict[str, list[tuple[int, int]]] = {}
+    for one in (one for one in questions if one.wanted.answerable):
+        counts: dict[str, tuple[int, int]] = {}
+        for facts in one.question.facts:
+            ranks = facts.blocks if which == "recall" else [rank for rank, _ in enumerate(facts.types[:k], 1)]
+            types = one.wanted.types if which == "recall" else facts.types[:k]
+            for rank, kind in zip(ranks, types, strict=True):
+                good = 0 < rank <= k if which == "recall" else rank in facts.relevant
+                part, whole = counts.get(kind, (0, 0))
+                counts[kind] = part + good, whole + 1
+        for kind, count in counts.items():
+            words.setdefault(kind, []).append(count)
+    found = _pooled([one for one in questions if one.wanted.answerable], name)
+    share = name.metric._replace(kind="share")
+    assert {kind: value_of(share, one.words) for kind, one in found.items()} == {
+        kind: value_of(share, some) for kind, some in words.items()
+    }
 
 
 @settings(deadline=None)
