@@ -175,11 +175,11 @@ def _perhaps(names: Iterable[str], others: Iterable[str]) -> list[str]:
     digits. Far cheaper than taking every id to pieces; ids without digits tell nothing by them and are all kept.
     """
     wanted = {_digits(name) for name in names if len(name) <= LONGEST}
-    shorter = {part for one in wanted for cut in range(len(one) + 1) for part in (one[:cut], one[cut:])}
     lengths = sorted({len(one) for one in wanted})
-    kept = []
-    for other in others:
-        digits = _digits(other)
-        if digits in shorter or any([digits[:cut] in wanted or digits[-cut:] in wanted for cut in lengths]):
-            kept.append(other)
-    return kept
+    given = list(others)
+    digits = list(map(_digits, given))
+    there = set(digits)
+    likely = {one for one in there if any([one[:cut] in wanted or one[-cut:] in wanted for cut in lengths])}
+    for one in wanted:
+        likely.update([part for cut in range(len(one) + 1) for part in (one[:cut], one[cut:]) if part in there])
+    return [other for other, own in zip(given, digits, strict=True) if own in likely]

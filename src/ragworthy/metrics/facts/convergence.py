@@ -59,7 +59,7 @@ def mark(runs: Sequence[Seen]) -> str:
     return _mark(tuple(runs))
 
 
-@lru_cache(maxsize=1 << 15)  # of one question it is asked several times
+@lru_cache(maxsize=1 << 14)  # of one question it is asked several times
 def _mark(runs: tuple[Seen, ...]) -> str:
     keys = [run.key for run in runs]
     empty = keys.count("")

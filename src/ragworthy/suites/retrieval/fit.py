@@ -92,7 +92,10 @@ def _unseen(arm: Arm) -> Unseen | None:
     """Gold ids in no trace. They are only looked for where a question missed one, so that a good file costs nothing."""
     if all(all(facts.blocks) for one in arm.asked for facts in one.question.facts):
         return None
-    seen = {name for one in arm.asked for run in one.runs.values() for name in (*run.names, *run.facts.cited)}
+    seen: set[str] = set()
+    for one in arm.asked:
+        for run in one.runs.values():
+            seen.update(run.names, run.facts.cited)
     names: list[str] = []
     for one in arm.asked:
         for name, number in one.wanted.names.items():
