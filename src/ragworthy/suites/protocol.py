@@ -7,7 +7,6 @@ gates, ledger, rows, offenders, labels, stages, validity. See `flow` for the ord
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from itertools import compress
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +49,7 @@ from ragworthy.suites.opened import Opened
 from ragworthy.suites.parts import Reading
 from ragworthy.suites.request import Progress, Request
 from ragworthy.suites.rowing import WHOLE as WHOLE
-from ragworthy.suites.rowing import numbers_of
+from ragworthy.suites.rowing import ledger_of, numbers_of
 from ragworthy.suites.shared import with_settings
 from ragworthy.suites.slices import fields_of
 from ragworthy.suites.voiced import Voiced
@@ -310,16 +309,7 @@ class Suite(Voiced, Blaming, ABC):
 
     def ledger(self, name: MetricName, found: Found) -> Ledger:
         """Where every question went, for one metric."""
-        words, value = found.summary.words.get(name.id), found.value(name.id)
-        if words is None:
-            fates = [case.fate for case in found.cases]
-        else:
-            fates = [self.fate(name, case, word, value) for case, word in zip(found.cases, words, strict=True)]
-        weights = [case.weight for case in found.cases]
-        # Each fate for itself: to look up a member of an enumeration takes longer than all of this.
-        counts = {fate: sum(compress(weights, [one is fate for one in fates])) for fate in Fate}
-        counts[Fate.MISSING] += found.evidence.left_out
-        return Ledger.of(counts)
+        return ledger_of(self, name, found)
 
     def ledgers(self, found: Found) -> dict[str, Ledger]:
         """The ledger of every metric, by its id."""
@@ -347,9 +337,8 @@ class Suite(Voiced, Blaming, ABC):
 
     def rows(self, found: Found) -> Iterator[Row]:
         """Every question's row, in gold order."""
-        words = found.summary.words
         for nth, case in enumerate(found.cases):
-            yield self.row(case, {name: said[nth] for name, said in words.items()}, found)
+            yield self.row(case, {name: said[nth] for name, said in found.summary.words.items()}, found)
 
     def numbers(
         self, names: Iterable[MetricName], case: Case, words: Mapping[str, Word], found: Found
@@ -362,7 +351,7 @@ class Suite(Voiced, Blaming, ABC):
         return self.row_of(case, *self.numbers(found.summary.names, case, words, found), found)
 
     def row_of(self, case: Case, metrics: dict[str, float], undefined: dict[str, str], found: Found) -> Row:
-        """The row of one question from its numbers, and why it has no others."""
+        """The same from its numbers, and why it has no others."""
         return Row(
             qid=case.qid,
             label=None if case.label is None else case.label.value,

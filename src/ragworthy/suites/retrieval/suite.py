@@ -1,7 +1,7 @@
 """The retrieval suite: every gold question with all its runs is one case, alone and against the index in use."""
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from ragworthy import gates as g
@@ -29,7 +29,8 @@ from ragworthy.suites.opened import Opened
 from ragworthy.suites.parts import Reading
 from ragworthy.suites.protocol import Suite
 from ragworthy.suites.request import Request
-from ragworthy.suites.retrieval import DECLARED, TREC, advice, compared, contract, distances, shadow
+from ragworthy.suites.retrieval import DECLARED, TREC, advice, alike, compared, contract, distances, shadow
+from ragworthy.suites.retrieval.alike import is_answered
 from ragworthy.suites.retrieval.arms import Arms, Side, invalid, open_sides, read_arms, read_elsewhere, why_moot
 from ragworthy.suites.retrieval.asked import asked_of
 from ragworthy.suites.retrieval.cases import case_of, counts_of, established, incomplete, offender_of
@@ -47,9 +48,6 @@ from ragworthy.text import visible
 
 BY_TYPE = "type"
 """The field that this suite splits by itself: the type of the first relevant block."""
-
-MOST_ALIKE = 1 << 12
-"""So many different rows are kept to be compared with; each is a few kilobytes."""
 
 
 class Retrieval(InParts):
@@ -225,34 +223,13 @@ class Retrieval(InParts):
             return case.fate
         if word is not None and value.undefined is None:
             return Fate.SCORED
-        if name.metric.cases.startswith("answered") and not _is_answered(case):
+        if name.metric.cases.startswith("answered") and not is_answered(case):
             return Fate.REFUSED
         return Fate.NOT_APPLICABLE
 
     def ledgers(self, found: Found) -> dict[str, Ledger]:
-        """The ledger of every metric. Questions of one fate, all answered or all not, are counted and asked once."""
-        groups: dict[tuple[str, bool], int] = {}
-        kinds: list[Case] = []
-        group_of = []
-        for case in found.cases:
-            group = groups.setdefault((case.fate.value, _is_answered(case)), len(groups))
-            if group == len(kinds):
-                kinds.append(case)
-            group_of.append(group)
-        sizes = Counter(group_of)
-        ledgers = {}
-        for name in found.summary.names:
-            value, words = found.value(name.id), found.summary.words.get(name.id)
-            if words is None:  # it looks at all questions at once
-                ledgers[name.id] = self.ledger(name, found)
-                continue
-            lacking = Counter([group for group, word in zip(group_of, words, strict=True) if word is None])
-            counts: Counter[Fate] = Counter()
-            for group, case in enumerate(kinds):
-                counts[self.fate(name, case, None, value)] += lacking[group]
-                counts[self.fate(name, case, True, value)] += sizes[group] - lacking[group]
-            ledgers[name.id] = Ledger.of(counts)
-        return ledgers
+        """The ledger of every metric, from what questions of one fate have in common."""
+        return alike.ledgers(self, found)
 
     def undefined(self, name: MetricName, case: Case, value: g.Value) -> str:
         """Why a question has no value of a metric."""
@@ -262,28 +239,13 @@ class Retrieval(InParts):
             return value.undefined
         if not case.own.wanted.answerable:
             return "unanswerable"
-        if name.metric.needs == "distances" and _is_answered(case):
+        if name.metric.needs == "distances" and is_answered(case):
             return "no distance is known"
         return f"not among the {name.metric.cases}"
 
     def rows(self, found: Found) -> Iterator[Row]:
-        """Every question's row, in gold order.
-
-        Many have the same words: those rows have the same numbers, and lack the others for the same reasons. Of a
-        question itself, `undefined` sees whether it has traces, is answerable, and is answered.
-        """
-        words = found.summary.words
-        known: dict[Hashable, tuple[dict[str, float], dict[str, str]]] = {}
-        for case, said in zip(found.cases, zip(*words.values(), strict=True), strict=True):
-            state = case.fate is Fate.MISSING, case.own.wanted.answerable, _is_answered(case)
-            key = state, tuple(map(id, said))  # words that are the same are mostly the same object
-            numbers = known.get(key)
-            if numbers is None:
-                numbers = self.numbers(found.summary.names, case, dict(zip(words, said, strict=True)), found)
-                if len(known) < MOST_ALIKE:
-                    known[key] = numbers
-            metrics, undefined = numbers
-            yield self.row_of(case, metrics.copy(), undefined.copy(), found)
+        """Every question's row, in gold order; those with the same words have the same numbers."""
+        return alike.rows(self, found)
 
     def established(self, case: Case, found: Found) -> dict[str, bool]:
         """What holds of the worst of its runs."""
@@ -365,11 +327,6 @@ class Retrieval(InParts):
 
 
 SUITE = Retrieval()
-
-
-def _is_answered(case: Case) -> bool:
-    """Whether any run of a question is an answer."""
-    return any([facts.answered for facts in case.facts.facts])
 
 
 def _offsets_apart(arm: Arm, request: Request) -> list[str]:
