@@ -40,7 +40,8 @@ class Taken(NamedTuple):
 
 def _write(pair: Pair, part: int, first: int, traces: int, asked: int | None) -> None:
     """Some of the traces, and the gold items of those that ask for the first time."""
-    words = Words(random.Random(part))
+    words = Words(random.Random(7))
+    words.rng.seed(part)
     encode = json.JSONEncoder(ensure_ascii=False).encode
     golds_file, lines_file = (Path(f"{path}.{part}") for path in pair)
     with golds_file.open("w", encoding="utf-8") as golds, lines_file.open("w", encoding="utf-8") as lines:

@@ -2,6 +2,7 @@
 
 import hashlib
 import re
+from collections.abc import Sequence
 from functools import cache
 from typing import Any, NamedTuple, TypeAlias
 
@@ -62,21 +63,54 @@ def parse(text: str) -> Id:
     >>> parse("docA#s03#p002").section, parse("p1#2").section, parse("c_00123").form
     ('docA#s03', 'p1', 'opaque')
     """
+    form, found = _formed(text)
+    if found is None:
+        return _OPAQUE
+    has = found.groupdict()
+    return Id(
+        form,
+        has.get("doc"),
+        has["section"],
+        has.get("type"),
+        _number(has.get("page")),
+        _number(has["block"]),
+        has.get("part") or None,
+        has.get("rev"),
+    )
+
+
+def _formed(text: str) -> tuple[str, re.Match[str] | None]:
+    """The form of an id, and its fields where it has one."""
     for form, needed, pattern in _FORMS:
         found = _pattern(pattern).fullmatch(text) if needed in text else None
         if found:
-            has = found.groupdict()
-            return Id(
-                form,
-                has.get("doc"),
-                has["section"],
-                has.get("type"),
-                _number(has.get("page")),
-                _number(has["block"]),
-                has.get("part") or None,
-                has.get("rev"),
-            )
-    return _OPAQUE
+            return form, found
+    return "opaque", None
+
+
+class Spot(NamedTuple):
+    """The fields of an id that say where it stands, and its type."""
+
+    doc: str | None
+    section: str
+    type: str | None
+
+
+def spot_of(text: str) -> Spot | None:
+    """Where an id stands, as `parse` says it: these fields alone, for the many ids of which nobody asks more.
+
+    >>> spot_of("S.4.2.p.Bk011a"), spot_of("c_00123")
+    (Spot(doc=None, section='S.4.2', type='p'), None)
+    """
+    _, found = _formed(text)
+    if found is None:
+        return None
+    has = found.re.groupindex
+    return Spot(
+        found["doc"] if "doc" in has else None,
+        found["section"],
+        found["type"] if "type" in has else None,
+    )
 
 
 def section_of(text: str) -> str | None:
@@ -100,6 +134,15 @@ def stable(text: str) -> str:
         return text
     rev = parse(text).rev
     return text if rev is None else text.replace(f"|r={rev}|", "|", 1)
+
+
+def all_stable(texts: Sequence[str]) -> tuple[str, ...]:
+    """The same of many ids: hardly any has a revision, and one look at all of them shows it.
+
+    >>> all_stable(["docA|r=8c1e9a02|s=1.2.3|p=002|b=007", "p1#2"])
+    ('docA|s=1.2.3|p=002|b=007', 'p1#2')
+    """
+    return tuple(map(stable, texts)) if "|r=" in "\n".join(texts) else tuple(texts)
 
 
 def pipe(doc: str, section: str, block: int, part: str = "", page: int = 0) -> str:

@@ -198,8 +198,11 @@ class RetrievalTrace(msgspec.Struct, frozen=True, gc=False):
     @property
     def distances(self) -> Distances:
         """The recorded distances, under whichever key they were written."""
-        given = (self.delta_s, self.delta_s_1, self.delta_s_2, self.delta_s_3, self.delta_s_4, self.delta_s_5)
-        return next((one for one in (*given, self.delta_s_6, self.delta_s_7) if one is not None), None)
+        given = (self.delta_s, self.delta_s_1, self.delta_s_2, self.delta_s_3)
+        for one in (*given, self.delta_s_4, self.delta_s_5, self.delta_s_6, self.delta_s_7):
+            if one is not None:
+                return one
+        return None
 
     @property
     def state(self) -> str | None:

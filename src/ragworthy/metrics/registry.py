@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from fractions import Fraction
+from functools import cached_property
 from importlib import import_module
 from types import ModuleType
 from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
@@ -227,13 +228,15 @@ def all_metrics(suite: str | None = None) -> dict[str, Metric]:
     return {name: metric for one in wanted for name, metric in there.items() if name.startswith(f"{one}.")}
 
 
-class MetricName(NamedTuple):
-    """A metric as a gate or a report names it: id without k, and k where it has one."""
-
+class _Named(NamedTuple):
     metric: Metric
     k: int | None
 
-    @property
+
+class MetricName(_Named):
+    """A metric as a gate or a report names it: id without k, and k where it has one."""
+
+    @cached_property  # rows ask for it once for each question
     def id(self) -> str:
         """The full id, e.g. `answers.recall@5`."""
         return self.metric.id if self.k is None else f"{self.metric.id}@{self.k}"

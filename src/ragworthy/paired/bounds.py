@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
+from functools import lru_cache
 from typing import NamedTuple
 
 from ragworthy.stats import Interval
@@ -26,6 +27,7 @@ def normal(p: float) -> float:
     return NormalDist().inv_cdf(p)
 
 
+@lru_cache(maxsize=1 << 10)  # the metrics of a report mostly have the same degrees of freedom
 def student(p: float, df: int) -> float:
     """The quantile of Student's distribution.
 

@@ -10,7 +10,7 @@ import msgspec
 
 from ragworthy import gates as g
 from ragworthy.comparison.likeness import ALIKE
-from ragworthy.metrics.causes import Went, depth_of, waterfall
+from ragworthy.metrics.causes import Steps, Went, depth_of, waterfall
 from ragworthy.names import MADE, Cause, Stage, Verdict
 from ragworthy.policy.packs import load_pack
 from ragworthy.proving import INTERVAL, errors_of
@@ -37,7 +37,7 @@ def describe(suite: Suite, found: Found) -> Part:
     extra = suite.extra(found)
     invalid = _invalid(found, extra)
     ships = g.verdict(found.judged, invalid) is Verdict.SHIP
-    evidence = found.evidence
+    evidence, ledgers = found.evidence, suite.ledgers(found)
     common = {
         "profile": evidence.profile,
         "inputs": found.opened.inputs(dict(evidence.records)),
@@ -45,7 +45,7 @@ def describe(suite: Suite, found: Found) -> Part:
         "frozen": found.frozen.state,
         "counts": evidence.counts,
         "metrics": {
-            name.id: model.number(found.value(name.id)) | {"ledger": suite.ledger(name, found)._asdict()}
+            name.id: model.number(found.value(name.id)) | {"ledger": ledgers[name.id]._asdict()}
             for name in found.summary.names
         },
         "slices": _slices(suite, found),
@@ -205,9 +205,11 @@ def _causes(suite: Suite, cases: Sequence[Case]) -> dict[str, int]:
 
 def _waterfall(suite: Suite, found: Found) -> dict[str, Any]:
     """How far the answerable questions came."""
-    known = (
-        Went(case.steps, case.weight, fine=not suite.offends(case)) for case in found.cases if case.steps is not None
-    )
+    counts: Counter[tuple[Steps, bool]] = Counter()
+    for case in found.cases:
+        if case.steps is not None:
+            counts[case.steps, not suite.offends(case)] += case.weight
+    known = (Went(steps, count, fine=fine) for (steps, fine), count in counts.items())
     return {"k": depth_of(found.evidence.settings.get("k") or ()), "steps": waterfall(known)}
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from fractions import Fraction
+from itertools import compress
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -241,6 +242,14 @@ class Ledger(NamedTuple):
     def of(cls, counts: Mapping[Fate, int]) -> "Ledger":
         """The ledger from what was counted."""
         return cls(expected=sum(counts.values()), **{fate.value: counts[fate] for fate in Fate})
+
+    @classmethod
+    def of_cases(cls, fates: Sequence[Fate], weights: Sequence[int], left_out: int) -> "Ledger":
+        """The ledger from the fate of every case; what is no case at all is missing."""
+        # Each fate for itself: to look up a member of an enumeration takes longer than all of this.
+        counts = {fate: sum(compress(weights, [one is fate for one in fates])) for fate in Fate}
+        counts[Fate.MISSING] += left_out
+        return cls.of(counts)
 
 
 class Offender(NamedTuple):

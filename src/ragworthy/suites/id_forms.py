@@ -154,5 +154,32 @@ def alike(names: Iterable[str], others: set[str]) -> Pair | None:
     """The first of some ids that is another form of one of the others."""
     if len(others) > MOST_IDS:
         return None
-    forms = Forms(sorted(others))
-    return next((Pair(name, meant) for name in names if (meant := forms.meant(name)) is not None), None)
+    wanted = list(names)
+    forms = Forms(sorted(_perhaps(wanted, others)))
+    return next((Pair(name, meant) for name in wanted if (meant := forms.meant(name)) is not None), None)
+
+
+_DIGITS = "123456789"
+"""The digits that two forms of an id share; zeros may be form."""
+_OTHERS = str.maketrans("", "", "".join(chr(code) for code in range(128) if chr(code) not in _DIGITS))
+
+
+def _digits(name: str) -> str:
+    if name.isascii():
+        return name.translate(_OTHERS)
+    return "".join([one for one in name if one in _DIGITS])
+
+
+def _perhaps(names: Iterable[str], others: Iterable[str]) -> list[str]:
+    """Those ids of which one of the names may be another form: where one begins or ends as the other does, so do their
+    digits. Far cheaper than taking every id to pieces; ids without digits tell nothing by them and are all kept.
+    """
+    wanted = {_digits(name) for name in names if len(name) <= LONGEST}
+    lengths = sorted({len(one) for one in wanted})
+    given = list(others)
+    digits = list(map(_digits, given))
+    there = set(digits)
+    likely = {one for one in there if any([one[:cut] in wanted or one[-cut:] in wanted for cut in lengths])}
+    for one in wanted:
+        likely.update([part for cut in range(len(one) + 1) for part in (one[:cut], one[cut:]) if part in there])
+    return [other for other, own in zip(given, digits, strict=True) if own in likely]

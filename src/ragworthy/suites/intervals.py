@@ -68,21 +68,21 @@ def _doubted(suite: "Suite", summary: Summary, parts: "Mapping[str, _Column]", n
     """
     rows, values = summary.rows, dict(summary.values)
     known = {one for one in (() if rows is None else rows.clusters) if one.startswith((DOCUMENTED, NAMED))}
-    if rows is None or len(known) < 2:
+    documented = [cluster in known for cluster in (() if rows is None else rows.clusters)]
+    if rows is None or len(known) < 2 or all(documented):
         return summary
     from ragworthy.paired.clusters import design_effect, wilson_worth
 
     deff = 1.0
-    documented = [cluster in known for cluster in rows.clusters]
     for column in parts.values():
         counts = Counter(compress(map(add, numbered.begins, column.numbers), documented))
         found = _totals(counts, column, numbered)
         deff = max(deff, design_effect(found.by, unit=found.unit)) if found.by else deff
+    groups = {group: suite.members(rows, group) for group in {group for group, _ in values}}
     for (group, name), value in summary.values.items():
         if name not in parts or value.interval is None or not value.rate or value.exact is None:
             continue
-        column = parts[name]
-        members = suite.members(rows, group)
+        column, members = parts[name], groups[group]
         mine = [rows.clusters[nth] for nth in members if column.parts[column.numbers[nth]] is not None]
         homeless = sum(cluster not in known for cluster in mine)
         if homeless * 10 >= len(mine) > 0 < homeless and deff > 1:
@@ -171,12 +171,16 @@ class _Column(NamedTuple):
         """Parts with equal ones as one."""
         known: dict[Any, int] = {}
         different: list[Part] = []
+        again: dict[tuple[int, int], int] = {}  # most words are the same objects again
         numbers = []
         for part in parts:
-            key = None if part is None else (part[0].as_integer_ratio(), part[1])
-            number = known.setdefault(key, len(different))
-            if number == len(different):
-                different.append(part)
+            same = (0, 0) if part is None else (id(part[0]), id(part[1]))
+            number = again.get(same, -1)
+            if number < 0:
+                key = None if part is None else (part[0].as_integer_ratio(), part[1])
+                number = again[same] = known.setdefault(key, len(different))
+                if number == len(different):
+                    different.append(part)
             numbers.append(number)
         return cls(numbers, different)
 

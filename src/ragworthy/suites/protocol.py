@@ -5,7 +5,6 @@ gates, ledger, rows, offenders, labels, stages, validity. See `flow` for the ord
 """
 
 from abc import ABC, abstractmethod
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
@@ -51,7 +50,7 @@ from ragworthy.suites.opened import Opened
 from ragworthy.suites.parts import Reading
 from ragworthy.suites.request import Progress, Request
 from ragworthy.suites.rowing import WHOLE as WHOLE
-from ragworthy.suites.rowing import numbers_of
+from ragworthy.suites.rowing import ledger_of, numbers_of
 from ragworthy.suites.shared import with_settings
 from ragworthy.suites.slices import fields_of
 from ragworthy.suites.voiced import Voiced
@@ -311,12 +310,11 @@ class Suite(Voiced, Blaming, ABC):
 
     def ledger(self, name: MetricName, found: Found) -> Ledger:
         """Where every question went, for one metric."""
-        counts: Counter[Fate] = Counter({Fate.MISSING: found.evidence.left_out})
-        words, value = found.summary.words.get(name.id), found.value(name.id)
-        for nth, case in enumerate(found.cases):
-            fate = case.fate if words is None else self.fate(name, case, words[nth], value)
-            counts[fate] += case.weight
-        return Ledger.of(counts)
+        return ledger_of(self, name, found)
+
+    def ledgers(self, found: Found) -> dict[str, Ledger]:
+        """The ledger of every metric, by its id."""
+        return {name.id: self.ledger(name, found) for name in found.summary.names}
 
     def lacks(self, word: Word, value: g.Value) -> bool:
         """Whether a question has no value of a metric: it does not count for it, or the metric has none at all."""
@@ -340,9 +338,8 @@ class Suite(Voiced, Blaming, ABC):
 
     def rows(self, found: Found) -> Iterator[Row]:
         """Every question's row, in gold order."""
-        words = found.summary.words
         for nth, case in enumerate(found.cases):
-            yield self.row(case, {name: said[nth] for name, said in words.items()}, found)
+            yield self.row(case, {name: said[nth] for name, said in found.summary.words.items()}, found)
 
     def numbers(
         self, names: Iterable[MetricName], case: Case, words: Mapping[str, Word], found: Found
@@ -352,7 +349,10 @@ class Suite(Voiced, Blaming, ABC):
 
     def row(self, case: Case, words: Mapping[str, Word], found: Found) -> Row:
         """The row of one question from what every metric says of it."""
-        metrics, undefined = self.numbers(found.summary.names, case, words, found)
+        return self.row_of(case, *self.numbers(found.summary.names, case, words, found), found)
+
+    def row_of(self, case: Case, metrics: dict[str, float], undefined: dict[str, str], found: Found) -> Row:
+        """The same from its numbers, and why it has no others."""
         return Row(
             qid=case.qid,
             label=None if case.label is None else case.label.value,

@@ -1,10 +1,10 @@
-"""What metrics say of one question, as its row has it."""
+"""What metrics say of one question, as its row has it; and of which questions they say nothing."""
 
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from ragworthy.metrics.registry import MetricName, Word
-from ragworthy.suites.evidence import Case, Found
+from ragworthy.suites.evidence import Case, Found, Ledger
 
 if TYPE_CHECKING:
     from ragworthy.suites.protocol import Suite
@@ -19,9 +19,10 @@ def numbers_of(
     """What some metrics say of one question, and why the others say nothing."""
     metrics: dict[str, float] = {}
     undefined: dict[str, str] = {}
+    values = found.summary.values
     for name in names:
         known = name.id
-        word, value = words.get(known), found.value(known)
+        word, value = words.get(known), values[None, known]
         if name.metric.over == "all":
             undefined[known] = WHOLE
         elif suite.lacks(word, value):
@@ -29,3 +30,13 @@ def numbers_of(
         else:
             metrics[known] = suite.number(name, word)
     return metrics, undefined
+
+
+def ledger_of(suite: "Suite", name: MetricName, found: Found) -> Ledger:
+    """Where every question went, for one metric."""
+    words, value = found.summary.words.get(name.id), found.value(name.id)
+    if words is None:
+        fates = [case.fate for case in found.cases]
+    else:
+        fates = [suite.fate(name, case, word, value) for case, word in zip(found.cases, words, strict=True)]
+    return Ledger.of_cases(fates, [case.weight for case in found.cases], found.evidence.left_out)

@@ -11,19 +11,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ragworthy.cited import Citation, Result
+from ragworthy.ids import all_stable, stable
 from ragworthy.metrics.facts.convergence import Asked, Question
 from ragworthy.metrics.facts.orders import alike, alike_by_tau, kendall_tau_b
 from ragworthy.metrics.facts.runs import Facts, Reading, missing, read
 from ragworthy.metrics.facts.wanted import Rules, wanted_of
-from ragworthy.metrics.fold import mean
+from ragworthy.metrics.fold import mean, value_of
 from ragworthy.metrics.registry import MetricName, Word, all_metrics
 from ragworthy.records import RetrievalGold, RetrievalTrace
-from ragworthy.suites.evidence import Case
+from ragworthy.suites.evidence import Case, Evidence, Found, Summary
 from ragworthy.suites.protocol import Suite
 from ragworthy.suites.retrieval.cases import case_of
-from ragworthy.suites.retrieval.equal_runs import HOME, knows
+from ragworthy.suites.retrieval.equal_runs import CITATIONS, HOME, RANKS, knows
 from ragworthy.suites.retrieval.numbers import _pooled
 from ragworthy.suites.retrieval.suite import SUITE
+from ragworthy.suites.retrieval.units import are_whole, ranged
+from ragworthy.suites.summarise import values_of
 
 IDS = [f"d{doc}.md|s={section}.1|p=000|b={block:03d}" for doc in range(2) for section in (1, 2) for block in (1, 2)]
 NAMES = st.sampled_from([*IDS, "c_1", "c_2", "S.1.1.t.Bk001", "g#3"])
@@ -98,7 +101,7 @@ def asked(draw: st.DrawFn) -> Asked:
         for seed in range(2):
             same = seed == 1 and draw(st.booleans())
             runs[wording, seed] = runs[wording, 0] if same else read(wanted, draw(traces()), RULES)
-    question = Question.of({key: reading.facts for key, reading in runs.items()}, missing(wanted))
+    question = Question.of({key: reading.facts for key, reading in runs.items()}, lambda: missing(wanted))
     return Asked(wanted, runs, question)
 
 
@@ -132,20 +135,75 @@ def test_metrics_of_plugins_are_asked_about_every_run() -> None:
     assert not knows(own._replace(metric=own.metric._replace(of=of)))
 
 
+class Only:
+    """The facts of a run that are said to be looked at, and of what is relevant and cited only how much it is."""
+
+    def __init__(self, facts: Facts, fields: Sequence[str]) -> None:
+        told = {name: getattr(facts, name) for name in fields}
+        some = {"blocks": range(len(facts.blocks)), "cited": range(len(facts.cited))}
+        vars(self).update(told if fields is RANKS else some | told)
+
+
 @settings(deadline=None)
-@given(asked(), st.sampled_from(["recall", "precision"]), st.sampled_from(KS))
-def test_blocks_are_counted_one_by_one(one: Asked, which: str, k: int) -> None:
+@given(asked())
+def test_metrics_look_at_nothing_else_of_a_run(one: Asked) -> None:
+    for name in filter(knows, names_of_metrics()):
+        fields = CITATIONS if name.metric.needs else RANKS
+        for facts in one.question.facts:
+            seen: Any = Only(facts, fields)
+            assert name.metric.of(seen, **name.depth) == name.metric.of(facts, **name.depth)
+
+
+def found_of(questions: Sequence[Asked]) -> Found:
+    """What is said of questions, without any file."""
+    cases = [case_of(one) for one in questions]
+    names = names_of_metrics()
+    words = SUITE.words(names, cases)
+    values = values_of(SUITE, names, cases, words, {None: range(len(cases))})
+    nothing: Any = None
+    evidence = Evidence(cases, {}, {}, {"k": list(KS)})
+    return Found(nothing, nothing, evidence, Summary(names, values, words), [], nothing)
+
+
+@settings(deadline=None)
+@given(st.lists(asked(), max_size=8))
+def test_rows_and_ledgers_of_equal_questions_are_those_of_each_alone(questions: list[Asked]) -> None:
+    found = found_of(questions)
+    assert list(SUITE.rows(found)) == list(Suite.rows(SUITE, found))
+    assert SUITE.ledgers(found) == {name.id: Suite.ledger(SUITE, name, found) for name in found.summary.names}
+
+
+def test_rows_with_the_same_numbers_do_not_share_them() -> None:
+    wanted = wanted_of(RetrievalGold(qid="q", question="why?", relevant=["c_1"]), RULES, lambda _: 0, ())
+    reading = read(wanted, RetrievalTrace(qid="q", topk=[Result("c_1")]), RULES)
+    one = Asked(wanted, {(0, 0): reading}, Question.of({(0, 0): reading.facts}, lambda: missing(wanted)))
+    first, second = SUITE.rows(found_of([one, one]))
+    before = dict(second.metrics)
+    first.metrics.clear()
+    assert second.metrics == before
+
+
+@settings(deadline=None)
+@given(st.lists(asked(), max_size=6), st.sampled_from(["recall", "precision"]), st.sampled_from(KS))
+def test_blocks_are_counted_one_by_one(questions: list[Asked], which: str, k: int) -> None:
     name = next(name for name in names_of_metrics() if name.id == f"retrieval.{which}@{k}")
-    counts: dict[str | None, tuple[int, int]] = {}
-    for facts in one.question.facts:
-        ranks = facts.blocks if which == "recall" else [rank for rank, _ in enumerate(facts.types[:k], 1)]
-        types = one.wanted.types if which == "recall" else facts.types[:k]
-        for rank, kind in zip(ranks, types, strict=True) if facts.answerable else ():
-            good = 0 < rank <= k if which == "recall" else rank in facts.relevant
-            for key in (kind, None):
-                part, whole = counts.get(key, (0, 0))
-                counts[key] = part + good, whole + 1
-    assert _pooled(one, name) == counts
+    words: dict[str, list[tuple[int, int]]] = {}
+    for one in (one for one in questions if one.wanted.answerable):
+        counts: dict[str, tuple[int, int]] = {}
+        for facts in one.question.facts:
+            ranks = facts.blocks if which == "recall" else [rank for rank, _ in enumerate(facts.types[:k], 1)]
+            types = one.wanted.types if which == "recall" else facts.types[:k]
+            for rank, kind in zip(ranks, types, strict=True):
+                good = 0 < rank <= k if which == "recall" else rank in facts.relevant
+                part, whole = counts.get(kind, (0, 0))
+                counts[kind] = part + good, whole + 1
+        for kind, count in counts.items():
+            words.setdefault(kind, []).append(count)
+    found = _pooled([one for one in questions if one.wanted.answerable], name)
+    share = name.metric._replace(kind="share")
+    assert {kind: value_of(share, one.words) for kind, one in found.items()} == {
+        kind: value_of(share, some) for kind, some in words.items()
+    }
 
 
 @settings(deadline=None)
@@ -169,7 +227,26 @@ def test_ranks_of_a_run_are_those_of_its_list(gold: RetrievalGold, trace: Retrie
 
 @pytest.mark.parametrize("name", ["c_1", "a.b", "g#3", "x|y", "doc|s=1.2", "S.4.2.p.Bk011a", "a|s=1.2|p=002|b=007"])
 def test_an_id_has_the_form_that_its_pattern_says(name: str) -> None:
-    from ragworthy.ids import _FORMS, _pattern, parse
+    from ragworthy.ids import _FORMS, _pattern, parse, spot_of
 
     forms = [form for form, _, pattern in _FORMS if _pattern(pattern).fullmatch(name)]
     assert parse(name).form == (forms[0] if forms else "opaque")
+    spot = spot_of(name)
+    assert (spot and tuple(spot)) == (parse(name)[1:4] if forms else None)
+
+
+@given(st.lists(st.sampled_from(["c_1", "a|r=8c1e9a02|s=1.2|p=002|b=007", "a|r=x|s=1", "g#3"]), max_size=5))
+def test_many_ids_lose_their_revisions_as_each_does(names: list[str]) -> None:
+    assert all_stable(names) == tuple(map(stable, names))
+
+
+SPANS = st.one_of(st.none(), st.tuples(st.integers(-2, 3), st.integers(-2, 3)))
+
+
+@given(st.lists(SPANS, max_size=3), st.lists(SPANS, max_size=3))
+def test_ranges_are_whole_where_none_of_them_is_odd(returned: list[Any], cited: list[Any]) -> None:
+    trace = RetrievalTrace(
+        topk=[Result("a", offsets=one) for one in returned],
+        answer_citations=["b", *(Citation("c", one) for one in cited)],
+    )
+    assert are_whole(trace) == all(0 <= begin < end for _, _, (begin, end) in ranged(trace))

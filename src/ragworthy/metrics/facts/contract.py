@@ -28,7 +28,7 @@ MEANS = {
 
 def carries(citation: Citation) -> bool:
     """Whether a citation is more than an id with a range: then the contract is spoken."""
-    return any(getattr(citation, field) is not None for field in ("section_id", "source_url", "tokens"))
+    return citation.section_id is not None or citation.source_url is not None or citation.tokens is not None
 
 
 def turned_round(citation: Citation) -> bool:

@@ -5,6 +5,7 @@ of one trace file with their runs.
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
+from functools import lru_cache
 from itertools import combinations, pairwise
 from typing import NamedTuple
 
@@ -55,6 +56,11 @@ def mark(runs: Sequence[Seen]) -> str:
     >>> mark([same] * 6), mark([same] * 5 + [other]), mark([none] * 6), mark([none] * 3 + [same] * 3)
     ('→', '<>', '←', '←')
     """
+    return _mark(tuple(runs))
+
+
+@lru_cache(maxsize=1 << 14)  # of one question it is asked several times
+def _mark(runs: tuple[Seen, ...]) -> str:
     keys = [run.key for run in runs]
     empty = keys.count("")
     if empty == len(keys):
@@ -109,9 +115,11 @@ class Question(NamedTuple):
     """Wordings that are another one again, by the queries that were recorded: they say nothing of wordings."""
 
     @classmethod
-    def of(cls, runs: Mapping[RunKey, Facts], absent: Facts) -> "Question":
-        """A question from its runs; `absent` is in where there is none."""
-        return cls(runs, tuple(runs[key] for key in sorted(runs)) or (absent,))
+    def of(
+        cls, runs: Mapping[RunKey, Facts], absent: Callable[[], Facts], twice: frozenset[int] = frozenset()
+    ) -> "Question":
+        """A question from its runs; what `absent` makes is in where there is none."""
+        return cls(runs, tuple([runs[key] for key in sorted(runs)]) or (absent(),), twice=twice)
 
     @property
     def errored(self) -> bool:
@@ -124,17 +132,13 @@ class Question(NamedTuple):
 
         One seed is enough where it is known that another changes nothing.
         """
-        seeds = {seed for _, seed in self.runs}
-        wordings = {wording for wording, _ in self.runs}
-        whole = len(self.runs) == len(wordings) * len(seeds)
-        several = len(wordings - self.twice) >= PARAPHRASES and len(seeds) >= (1 if self.steady else SEEDS)
-        return several and whole and self.asked
+        return _is_whole(tuple(self.runs), self.steady, self.twice) and self.asked
 
     @property
     def asked(self) -> bool:
         """Whether the question has an answer to converge to, and its traces carry answers."""
         facts = self.facts
-        return facts[0].answerable and all(one.answers for one in facts)
+        return facts[0].answerable and all([one.answers for one in facts])
 
     @property
     def seen(self) -> list[Seen]:
@@ -173,6 +177,15 @@ class Question(NamedTuple):
                     tau = known[pair] = alike_by_tau(mine, its)
                 found.append(tau)
         return found
+
+
+@lru_cache(maxsize=1 << 10)  # most questions have the same wordings and seeds
+def _is_whole(keys: tuple[RunKey, ...], steady: bool, twice: frozenset[int]) -> bool:
+    """Whether there are enough wordings and seeds, and a run of each."""
+    seeds = {seed for _, seed in keys}
+    wordings = {wording for wording, _ in keys}
+    several = len(wordings - twice) >= PARAPHRASES and len(seeds) >= (1 if steady else SEEDS)
+    return several and len(keys) == len(wordings) * len(seeds)
 
 
 # one trace file over one gold set: every question with all its runs

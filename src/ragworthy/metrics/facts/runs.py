@@ -5,13 +5,13 @@ A run is one wording of a question under one seed. Every metric in `retrieval.py
 
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
-from ragworthy.ids import is_numbered, section_key, stable, tree_distance
+from ragworthy.ids import all_stable, is_numbered, section_key, stable, tree_distance
 from ragworthy.metrics.facts.contract import carries, finding, turned_round
 from ragworthy.metrics.facts.pieces import is_lost
 from ragworthy.metrics.facts.spans import gap, held, placed
-from ragworthy.metrics.facts.wanted import Place, Rules, Span, Wanted, kind_of, qualified
+from ragworthy.metrics.facts.wanted import Place, Rules, Section, Span, Wanted, kind_of, qualified
 from ragworthy.records import Citation, RetrievalTrace
 from ragworthy.text import fold, trim_fold
 
@@ -94,6 +94,10 @@ class Facts(NamedTuple):
     """Whether the first citation is of a relevant block and has no bytes to compare, its own or those of the block."""
 
 
+Found: TypeAlias = dict[str, Any]
+"""Some of the facts of a run, by the name of their field."""
+
+
 class Reading(NamedTuple):
     """The facts of a run, and what is needed to look at it again."""
 
@@ -149,43 +153,49 @@ def missing(wanted: Wanted, *, answers: bool = True) -> Facts:
 def read(wanted: Wanted, trace: RetrievalTrace, rules: Rules) -> Reading:
     """Establish the facts of one run."""
     given = [one.id for one in trace.topk] if trace.topk is not None else trace.retrieved_ids or []
-    names = tuple(map(stable, given) if rules.moves is None else [_meant(one, None, trace, rules)[0] for one in given])
-    refused = refuses(trace, rules)
+    names = all_stable(given) if rules.moves is None else tuple([_meant(one, None, trace, rules)[0] for one in given])
+    claims = claims_of(trace)
+    refused = _refuses(claims, rules)
     citations = citations_of(trace, refused=refused)
-    facts = _ranked(wanted, names, trace, rules)
-    model = (trace.delta_s_model.name, trace.delta_s_model.weights) if trace.delta_s_model is not None else None
-    distances = trace.distances
-    plain = Reading(facts, trace.query or "", names, None, None, model, trace.state, distances or ())
+    found = _ranked(wanted, names, trace, rules)
+    first, recorded, distances = None, None, trace.distances
     if trace.error is not None:
         # What was retrieved before an error counts as retrieved; nothing was answered, whatever is beside it.
-        return plain._replace(facts=facts._replace(answers=citations is not None, errored=True))
-    if citations is None:
-        return plain._replace(facts=facts._replace(answers=False))
-    cited = _pointed(citations, trace, rules)
-    first = cited[0][0] if cited else None
-    recorded = None
-    if first is not None and distances is not None:
-        recorded = distances[names.index(first)] if first in names else FARTHEST
-    facts = _cited(facts, wanted, cited, rules)._replace(
-        by_rank=trace.cited_by == "rank",
-        refused=not cited and refused,
-        in_scope=all([name in names for name, _ in cited]),
-        claims=not refused and any([claim.strip() for claim in claims_of(trace)]),
-        payload=any(map(carries, citations)),
-        held=held(
-            [
-                (name, placed(rules.place(name), span))
-                for one, (name, span) in zip(citations, cited, strict=True)
-                if not turned_round(one)
-            ],
-            wanted.spots,
-        ),
-        contract=finding(citations, trace),
-        lost=any(facts.blocks) and _lost(wanted, names, trace, rules),
-    )
-    if citations and (turned_round(citations[0]) or _contradicts(citations[0], facts, trace, rules)):
-        facts = facts._replace(accurate=False, exact=False, by_id=False)  # it points nowhere, or elsewhere
-    return plain._replace(facts=facts, first=first, recorded=recorded)
+        found |= {"answers": citations is not None, "errored": True}
+    elif citations is None:
+        found["answers"] = False
+    else:
+        cited = _pointed(citations, trace, rules)
+        first = cited[0][0] if cited else None
+        if first is not None and distances is not None:
+            recorded = distances[names.index(first)] if first in names else FARTHEST
+        found |= _cited(wanted, cited, rules, opaque=found["opaque"])
+        found |= {
+            "by_rank": trace.cited_by == "rank",
+            "refused": not cited and refused,
+            "in_scope": all([name in names for name, _ in cited]),
+            "claims": not refused and any([claim.strip() for claim in claims]),
+            "payload": any(map(carries, citations)),
+            "held": _held(wanted, citations, cited, rules),
+            "contract": finding(citations, trace),
+            "lost": any(found["blocks"]) and _lost(wanted, names, claims, rules, refused=refused),
+        }
+        if citations and (turned_round(citations[0]) or _contradicts(citations[0], found, trace, rules)):
+            found |= {"accurate": False, "exact": False, "by_id": False}  # it points nowhere, or elsewhere
+    # Made once, with everything that was found: each copy of so many fields is a noticeable part of a run.
+    facts = missing(wanted)._replace(**found)
+    model = (trace.delta_s_model.name, trace.delta_s_model.weights) if trace.delta_s_model is not None else None
+    return Reading(facts, trace.query or "", names, first, recorded, model, trace.state, distances or ())
+
+
+def _held(wanted: Wanted, citations: Sequence[Citation], cited: Sequence[tuple[str, Span]], rules: Rules) -> Fraction:
+    """How much of a relevant block the cited ranges hold."""
+    ranges = [
+        (name, placed(rules.place(name), span))
+        for one, (name, span) in zip(citations, cited, strict=True)
+        if not turned_round(one)
+    ]
+    return held(ranges, wanted.spots)
 
 
 def _pointed(citations: Sequence[Citation], trace: RetrievalTrace, rules: Rules) -> list[tuple[str, Span]]:
@@ -199,29 +209,28 @@ def _pointed(citations: Sequence[Citation], trace: RetrievalTrace, rules: Rules)
     return [_meant(one.id, span, trace, rules) for one, span in zip(citations, spans, strict=True)]
 
 
-def _contradicts(citation: Citation, facts: Facts, trace: RetrievalTrace, rules: Rules) -> bool:
+def _contradicts(citation: Citation, found: Found, trace: RetrievalTrace, rules: Rules) -> bool:
     """Whether a citation says of its block what is not so: another section, or bytes that the result did not have."""
     if rules.moves is not None:
         return False  # it was written against another version
     said = citation.section_id if isinstance(citation.section_id, str) and "." in citation.section_id else ""
-    number, place = section_key(said).rpartition("|s=")[2], rules.place(facts.cited[0])
+    number, place = section_key(said).rpartition("|s=")[2], rules.place(found["cited"][0])
     if is_numbered(number) and is_numbered(place.section or "") and number not in (place.section, place.page):
         return True
-    if not facts.by_id or citation.offsets is None or citation.offsets[0] >= citation.offsets[1]:
+    if not found["by_id"] or citation.offsets is None or citation.offsets[0] >= citation.offsets[1]:
         return False
     spans = [one.offsets for one in trace.topk or () if one.id == citation.id and one.offsets is not None]
     return bool(spans) and all(gap(citation.offsets, span) > WINDOW for span in spans if span[0] < span[1])
 
 
-def _lost(wanted: Wanted, names: Sequence[str], trace: RetrievalTrace, rules: Rules) -> bool:
+def _lost(wanted: Wanted, names: Sequence[str], claims: Sequence[str], rules: Rules, *, refused: bool) -> bool:
     """Whether what the claim lacks is in a relevant block and in none that was returned, as in the answers suite.
 
     Where the gold set names short pieces, it is scored with them as words.
     """
-    claims = claims_of(trace)
     if rules.texts is None or not wanted.pieces or not claims:
         return False
-    claim = "" if refuses(trace, rules) else fold(claims[-1])
+    claim = "" if refused else fold(claims[-1])
     return is_lost(wanted.pieces, sorted(wanted.ids), claim, names, rules.texts, short_words=True)
 
 
@@ -230,21 +239,19 @@ def _meant(name: str, offsets: Span, trace: RetrievalTrace, rules: Rules) -> tup
     return (name, offsets) if rules.moves is None else rules.moves.trace(name, offsets, trace.index_hash)
 
 
-def _ranked(wanted: Wanted, names: tuple[str, ...], trace: RetrievalTrace, rules: Rules) -> Facts:
+def _ranked(wanted: Wanted, names: tuple[str, ...], trace: RetrievalTrace, rules: Rules) -> Found:
+    """What the order of the results shows."""
     blocks = [0] * len(wanted.blocks)
-    relevant: list[int] = []
     gains: list[int] = []
     anchor = negative = covered = 0
-    places = [rules.place(name) for name in names]
+    places = list(map(rules.place, names))
+    sections = [place.section for place in places]
     if wanted.anchor is not None:
-        inside = [wanted.anchor.holds(place, rules.subtree) for place in places]
-        anchor = inside.index(True) + 1 if True in inside else 0
-        tokens = {name: place.tokens for name, place, held in zip(names, places, inside, strict=True) if held}
-        covered = sum(tokens.values())
+        inside = _inside(wanted.anchor, places, rules)
+        anchor = inside[0] + 1 if inside else 0
+        covered = sum({names[nth]: places[nth].tokens for nth in inside}.values())
     ids, negatives = wanted.ids, wanted.negatives
-    for name in ids.keys() & names:
-        relevant.append(names.index(name) + 1)
-    relevant.sort()
+    relevant = sorted([names.index(name) + 1 for name in ids.keys() & names])
     for rank in relevant:
         numbers = ids[names[rank - 1]]
         gains.append(sum([wanted.grades[number] for number in numbers if not blocks[number]]))
@@ -252,21 +259,40 @@ def _ranked(wanted: Wanted, names: tuple[str, ...], trace: RetrievalTrace, rules
             blocks[number] = blocks[number] or rank
     if negatives and not negatives.isdisjoint(names):
         negative = next(rank for rank, name in enumerate(names, 1) if name in negatives)
-    given = [one.type for one in trace.topk] if trace.topk is not None else [None] * len(names)
-    return missing(wanted)._replace(
-        present=True,
-        returned=len(names),
-        blocks=tuple(blocks),
-        relevant=tuple(relevant),
-        gains=tuple(gains),
-        types=tuple([kind_of(kind or place.type) for kind, place in zip(given, places, strict=True)]),
-        anchor=anchor,
-        opaque=any([place.section is None and name not in ids for name, place in zip(names, places, strict=True)]),
-        negative=negative,
-        names=names,
-        before=_before(wanted, trace, rules) if trace.before_rerank is not None else (),
-        tokens=(min(covered, wanted.section_tokens), wanted.section_tokens) if wanted.section_tokens else None,
-    )
+    return {
+        "present": True,
+        "returned": len(names),
+        "blocks": tuple(blocks),
+        "relevant": tuple(relevant),
+        "gains": tuple(gains),
+        "types": _types(trace, places),
+        "anchor": anchor,
+        "opaque": None in sections
+        and any([section is None and name not in ids for name, section in zip(names, sections, strict=True)]),
+        "negative": negative,
+        "names": names,
+        "before": _before(wanted, trace, rules) if trace.before_rerank is not None else (),
+        "tokens": (min(covered, wanted.section_tokens), wanted.section_tokens) if wanted.section_tokens else None,
+    }
+
+
+def _inside(anchor: Section, places: Sequence[Place], rules: Rules) -> list[int]:
+    """The places that are in a section; most are in another, and only those are asked that may be in it."""
+    path, subtree = anchor.path, rules.subtree
+    return [
+        nth
+        for nth, place in enumerate(places)
+        if (subtree or place.section == path or place.page == path) and anchor.holds(place, subtree)
+    ]
+
+
+def _types(trace: RetrievalTrace, places: Sequence[Place]) -> tuple[str, ...]:
+    """The type of each result: as the trace says, else as its place does."""
+    kinds = [place.type for place in places] if trace.topk is None else [one.type for one in trace.topk]
+    if not all(kinds):
+        kinds = [kind or place.type for kind, place in zip(kinds, places, strict=True)]
+    counted = {kind: kind_of(kind) for kind in {*kinds}}  # a handful, however many results there are
+    return tuple([counted[kind] for kind in kinds])
 
 
 def _before(wanted: Wanted, trace: RetrievalTrace, rules: Rules) -> tuple[tuple[str, tuple[int, ...]], ...]:
@@ -297,52 +323,59 @@ def citations_of(trace: RetrievalTrace, *, refused: bool) -> list[Citation] | No
 
 def claims_of(trace: RetrievalTrace) -> list[str]:
     """What the answer says, under whichever key it was written."""
-    said = (one if isinstance(one, str) or one is None else one.text for one in (trace.answer, trace.answer_json))
-    return [claim for claim in said if claim is not None]
+    said = []
+    for one in (trace.answer, trace.answer_json):
+        claim = one if isinstance(one, str) or one is None else one.text
+        if claim is not None:
+            said.append(claim)
+    return said
 
 
 def refuses(trace: RetrievalTrace, rules: Rules) -> bool:
     """Whether the answer is a refusal, by its exact text or by a rule."""
-    claims = claims_of(trace)
-    if any(trim_fold(claim) in rules.refusals for claim in claims):
+    return _refuses(claims_of(trace), rules)
+
+
+def _refuses(claims: Sequence[str], rules: Rules) -> bool:
+    if any([trim_fold(claim) in rules.refusals for claim in claims]):
         return True
     return rules.by_rule is not None and any(map(rules.by_rule.rule, claims))
 
 
-def _cited(facts: Facts, wanted: Wanted, cited: Sequence[tuple[str, Span]], rules: Rules) -> Facts:
+def _cited(wanted: Wanted, cited: Sequence[tuple[str, Span]], rules: Rules, *, opaque: bool) -> Found:
+    """What the citations show; nothing where nothing is cited."""
     if not cited:
-        return facts
-    anchor = wanted.anchor
-    covered = any(
-        name in wanted.ids or (anchor is not None and anchor.holds(rules.place(name), rules.subtree))
-        for name, _ in cited
-    )
+        return {}
+    anchor, ids = wanted.anchor, wanted.ids
+    places = [rules.place(name) for name, _ in cited]
     name, offsets = cited[0]
-    place = placed(rules.place(name), offsets)
+    place = placed(places[0], offsets)
     own = [spot for one, spot in wanted.spots if one == name]
     accurate: bool | None = True
     exact: bool | None = True  # the block itself, unless there are bytes that say more
-    by_id = bool(own) and (place.span is None or all(spot.span is None for spot in own))
+    by_id = bool(own) and (place.span is None or all([spot.span is None for spot in own]))
     if not by_id:
         near = [spot for one, spot in wanted.spots if one == name or _same_section(spot, place)]
         accurate, exact = _accuracy(place, near)
     cross = bool(anchor and anchor.docs and place.doc is not None and place.doc not in anchor.docs)
     inside = anchor is not None and place.section is not None and not cross
-    right = [one for one in dict.fromkeys(one for one, _ in cited) if one in wanted.ids]
-    return facts._replace(
-        answered=True,
-        opaque=facts.opaque or any(rules.place(one).section is None and one not in wanted.ids for one, _ in cited),
-        covered=covered,
-        accurate=accurate,
-        exact=exact,
-        distance=tree_distance(place.section or "", anchor.path) if inside and anchor else None,
-        cross_doc=cross,
-        key=qualified(place) or name,
-        named=any(name in wanted.ids for name, _ in cited),
-        cited=tuple(dict.fromkeys(one for one, _ in cited)),
-        right=(len(right), len({number for one in right for number in wanted.ids[one]})),
-        by_id=by_id,
-    )
+    different = tuple(dict.fromkeys([one for one, _ in cited]))
+    right = [one for one in different if one in ids]
+    return {
+        "answered": True,
+        "opaque": opaque
+        or any([at.section is None and one not in ids for (one, _), at in zip(cited, places, strict=True)]),
+        "covered": bool(right) or (anchor is not None and any([anchor.holds(at, rules.subtree) for at in places])),
+        "accurate": accurate,
+        "exact": exact,
+        "distance": tree_distance(place.section or "", anchor.path) if inside and anchor else None,
+        "cross_doc": cross,
+        "key": qualified(place) or name,
+        "named": bool(right),
+        "cited": different,
+        "right": (len(right), len({number for one in right for number in ids[one]})),
+        "by_id": by_id,
+    }
 
 
 def _accuracy(cited: Place, near: Sequence[Place]) -> tuple[bool | None, bool | None]:

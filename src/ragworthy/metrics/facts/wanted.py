@@ -5,7 +5,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from zlib import crc32
 
-from ragworthy.ids import TYPE_TAGS, parse, section_key, stable
+from ragworthy.ids import TYPE_TAGS, section_key, spot_of, stable
 from ragworthy.metrics.facts.judgements import ids_of, is_named, wordings_of
 from ragworthy.metrics.facts.pieces import needed
 from ragworthy.metrics.facts.redirects import Redirects
@@ -105,11 +105,10 @@ def place_of(name: str) -> Place:
     >>> place_of("S.4.2.p.Bk011a").section, place_of("guide.md|s=1.2|p=000|b=001").doc
     ('4.2', 'guide.md')
     """
-    parsed = parse(name)
-    if parsed.form == "opaque":
+    spot = spot_of(name)
+    if spot is None:
         return _NOWHERE
-    kind = TYPE_TAGS.get(parsed.type or "")
-    return Place(parsed.doc, section_key(parsed.section) if parsed.section else None, kind)
+    return Place(spot.doc, section_key(spot.section), TYPE_TAGS.get(spot.type or ""))
 
 
 class Moves(NamedTuple):

@@ -21,7 +21,7 @@ def case_of(one: Asked, depth: int = DEPTH, *, whole: bool = True, known: Contai
     what, held = label(facts, depth), _is_held(one.wanted, known) if whole else None
     cause, stage, why = blame(facts, depth, held=held)
     types = tuple(f"type={kind}" for kind in one.wanted.types[:1] if kind)
-    off = sum(label(run, depth) not in HARMLESS for run in one.question.facts)
+    off = sum([(what if run is facts else label(run, depth)) not in HARMLESS for run in one.question.facts])
     fate = Fate.ERRORED if one.question.errored else Fate.SCORED
     return Case(
         qid=one.wanted.qid,
@@ -50,7 +50,8 @@ def _is_held(wanted: Wanted, known: Container[str] | None) -> bool | None:
 
 def worst(one: Asked, depth: int = DEPTH) -> Facts:
     """The run of a question that went worst."""
-    return min(one.question.facts, key=lambda facts: SEVERITY[label(facts, depth)])
+    runs = one.question.facts
+    return runs[0] if len(runs) == 1 else min(runs, key=lambda facts: SEVERITY[label(facts, depth)])
 
 
 def established(one: Asked, depth: int = DEPTH) -> dict[str, bool]:

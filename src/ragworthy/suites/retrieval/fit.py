@@ -92,7 +92,10 @@ def _unseen(arm: Arm) -> Unseen | None:
     """Gold ids in no trace. They are only looked for where a question missed one, so that a good file costs nothing."""
     if all(all(facts.blocks) for one in arm.asked for facts in one.question.facts):
         return None
-    seen = {name for one in arm.asked for run in one.runs.values() for name in (*run.names, *run.facts.cited)}
+    seen: set[str] = set()
+    for one in arm.asked:
+        for run in one.runs.values():
+            seen.update(run.names, run.facts.cited)
     names: list[str] = []
     for one in arm.asked:
         for name, number in one.wanted.names.items():
@@ -108,6 +111,10 @@ def asked_twice(wanted: Wanted, runs: Mapping[RunKey, Reading]) -> frozenset[int
     A number that the gold set has no wording for, without a query, says nothing of how it was asked. Where a gold
     question has two wordings and says one of them again, they count as they are: 'gold lint' names them.
     """
+    if len({wording for wording, _ in runs}) < 2 and all(
+        [run.query and not run.query.isspace() for run in runs.values()]
+    ):
+        return frozenset()  # a single wording repeats none
     own = dict(enumerate(map(_plain, wanted.wordings)))
     texts: dict[int, set[str]] = {}
     for (wording, _), run in sorted(runs.items()):

@@ -3,7 +3,9 @@
 Metrics that these files cannot measure say why not, instead of having a number.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 from ragworthy import gates as g
@@ -32,15 +34,14 @@ BYTES = ("retrieval.citation_accuracy", "retrieval.citation_exact", "retrieval.a
 """Metrics that compare bytes."""
 
 Values = dict[tuple[str | None, str], g.Value]
-Counts = dict[str | None, tuple[int, int]]
-"""Those that count of all, by type of block; None stands for blocks of every type."""
 
 
 def types_of(cases: Iterable[Case]) -> list[str]:
     """Every type of block to report: the usual ones, then those that gold set or results name."""
     asked: list[Asked] = [case.own for case in cases]
-    kinds = {kind for one in asked for kind in one.wanted.types}
-    kinds |= {kind for one in asked for facts in one.question.runs.values() for kind in facts.types}
+    kinds = set[str]().union(*[one.wanted.types for one in asked])
+    for one in asked:
+        kinds.update(*[facts.types for facts in one.question.runs.values()])
     return [*TYPES, *sorted(kinds - {*TYPES, ""})]
 
 
@@ -64,45 +65,58 @@ def completed(
 # blocks one by one
 
 
+class _Blocks(NamedTuple):
+    """Blocks of one type over all runs: those found of those wanted, or relevant of those returned."""
+
+    part: int
+    whole: int
+    questions: int
+    """How many questions have such blocks."""
+
+    @property
+    def words(self) -> list[tuple[int, int]]:
+        """What they say as a share. Parts and wholes are only ever added: the first question may say it for all."""
+        return [(self.part, self.whole), *[(0, 0)] * (self.questions - 1)]
+
+
 def _block_by_block(summary: Summary, cases: Sequence[Case]) -> Values:
     """The values that change when blocks are counted: the whole, and each type of block."""
     values: Values = {}
+    asked: list[Asked] = [case.own for case in cases if case.own.wanted.answerable]
+    kinds = types_of(cases)
     for name in summary.names:
         if name.metric.id not in POOLED:
             continue
-        counted = [_pooled(case.own, name) for case in cases]
-        total = _added(counted)
+        found = _pooled(asked, name)
+        total = sum(one.part for one in found.values()), sum(one.whole for one in found.values())
         values[None, name.id] = summary.values[None, name.id]._replace(pooled=total if total[1] else None)
         share = name.metric._replace(kind="share")
-        for kind in types_of(cases):
-            values[f"type={kind}", name.id] = value_of(share, [one[kind] for one in counted if kind in one])
+        for kind in kinds:
+            values[f"type={kind}", name.id] = value_of(share, found[kind].words if kind in found else [])
     return values
 
 
-def _added(counted: Sequence[Counts]) -> tuple[int, int]:
-    found = [one[None] for one in counted if None in one]
-    return sum(part for part, _ in found), sum(whole for _, whole in found)
-
-
-def _pooled(one: Asked, name: MetricName) -> Counts:
-    """Blocks over all runs, by type: those found of those wanted, or relevant of those returned."""
+def _pooled(asked: Sequence[Asked], name: MetricName) -> dict[str, _Blocks]:
+    """Blocks of answerable questions, by type."""
     depth = name.k or 0
-    whole: dict[str | None, int] = {}
-    part: dict[str | None, int] = {}
-    for facts in one.question.facts:
-        if not facts.answerable:
-            continue
-        if name.metric.id == "retrieval.recall":
-            types = one.wanted.types
-            good = [of for rank, of in zip(facts.blocks, types, strict=True) if 0 < rank <= depth]
-        else:
-            types = facts.types[:depth]
-            good = [types[rank - 1] for rank in facts.relevant if rank <= depth]
-        for counts, some in ((whole, types), (part, good)):
-            for of in some:
-                counts[of] = counts.get(of, 0) + 1
-    counted: Counts = {kind: (part.get(kind, 0), count) for kind, count in whole.items()}
-    return counted | {None: (sum(part.values()), sum(whole.values()))} if whole else counted
+    if name.metric.id == "retrieval.recall":
+        wanted = [one.wanted.types * len(one.question.facts) for one in asked]
+        part = Counter(
+            [
+                kind
+                for one in asked
+                for facts in one.question.facts
+                for rank, kind in zip(facts.blocks, one.wanted.types, strict=True)
+                if 0 < rank <= depth
+            ]
+        )
+    else:
+        wanted = [tuple(chain.from_iterable([facts.types[:depth] for facts in one.question.facts])) for one in asked]
+        runs = [facts for one in asked for facts in one.question.facts if facts.relevant]
+        part = Counter([facts.types[rank - 1] for facts in runs for rank in facts.relevant if rank <= depth])
+    whole = Counter(chain.from_iterable(wanted))
+    questions = Counter(chain.from_iterable(map(set, wanted)))
+    return {kind: _Blocks(part[kind], count, questions[kind]) for kind, count in whole.items()}
 
 
 # what cannot be measured

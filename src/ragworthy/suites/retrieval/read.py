@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from ragworthy.ids import stable
@@ -17,7 +18,7 @@ from ragworthy.suites.reading import NAMELESS, Flaws, Reader
 from ragworthy.suites.retrieval.fit import asked_twice, numbered
 from ragworthy.suites.retrieval.reranked import with_better
 from ragworthy.suites.retrieval.steady import steadied
-from ragworthy.suites.retrieval.units import byte_range, in_bytes, ranged, strange_unit
+from ragworthy.suites.retrieval.units import are_whole, byte_range, has_units, in_bytes, ranged, strange_unit
 from ragworthy.suites.slices import slicer
 from ragworthy.text import clip
 
@@ -170,36 +171,39 @@ def gather(job: Job, by_id: Mapping[str, Wanted], records: Sequence[RetrievalTra
     for nth, trace in enumerate(records):
         if trace.index_hash is not None and trace.index_hash not in known:
             part.firsts.setdefault(trace.index_hash, nth)
-        trouble = _trace_problem(trace, job)
+        units = has_units(trace)
+        trouble = _trace_problem(trace, job, units=units)
         if trouble is None:
-            _take(job, by_id, part.found, trace)
+            _take(job, by_id, part.found, trace, units=units)
         else:
             part.troubles[nth] = trouble
     return part
 
 
-def _take(job: Job, by_id: Mapping[str, Wanted], notes: Gathered, given: RetrievalTrace) -> None:
+def _take(job: Job, by_id: Mapping[str, Wanted], notes: Gathered, given: RetrievalTrace, *, units: bool) -> None:
     notes.traces += 1
-    question = by_id.get(given.name)
+    qid = given.name
+    question = by_id.get(qid)
     if question is None:
-        notes.orphans[given.name] += 1
+        notes.orphans[qid] += 1
         return
     trace = given if job.damage is None else job.damage(question, given)
     if trace is None:
         return
-    trace, left_out = in_bytes(trace, lambda name, span: _as_bytes(job, given, name, span))
-    notes.left_out += left_out
+    if units:
+        trace, left_out = in_bytes(trace, lambda name, span: _as_bytes(job, given, name, span))
+        notes.left_out += left_out
     for value, found in ((trace.normaliser_id, notes.normalisers), (trace.reranker_id, notes.rerankers)):
         if value is not None:
             found.add(value)
     if trace.delta_s_model is not None:
         notes.models.add((trace.delta_s_model.name, trace.delta_s_model.weights))
-    elif trace.distances is not None:
+    elif not notes.unnamed and trace.distances is not None:
         notes.unnamed = True
     if trace.topk is None and trace.retrieved_ids is None and trace.error is None:
-        notes.bare[trace.name] = None
+        notes.bare[qid] = None
     notes.seeded |= not (trace.deterministic and trace.cited_by == "rank")  # a model that answers is another matter
-    runs = notes.runs.setdefault(trace.name, {})
+    runs = notes.runs.setdefault(qid, {})
     key = (_wording(question, trace), trace.seed or 0)
     notes.replaced += key in runs
     runs[key] = read(question, trace, job.rules)
@@ -218,19 +222,24 @@ def _wording(question: Wanted, trace: RetrievalTrace) -> int:
     return wording_of(question, trace.query) if trace.query else 0
 
 
-def _trace_problem(trace: RetrievalTrace, job: Job) -> Trouble | None:
+def _trace_problem(trace: RetrievalTrace, job: Job, *, units: bool) -> Trouble | None:
     if not trace.name:
         return Trouble("RW-T01", "qid", NAMELESS)
     count = len(trace.topk) if trace.topk is not None else len(trace.retrieved_ids or [])
     distances = trace.distances
     if distances is not None and len(distances) != count:
         return Trouble("RW-T04", "ΔS", f"expected {count} numbers, one for each result, got {len(distances)}")
-    odd = next(((nth, one) for nth, one in enumerate(distances or ()) if one is not None and impossible(one)), None)
+    if distances and any([one is not None and not 0 <= one <= 2 for one in distances]):  # a little outside is allowed
+        odd = next(((nth, one) for nth, one in enumerate(distances) if one is not None and impossible(one)), None)
+    else:
+        odd = None
     if odd is not None:
         return Trouble("RW-T21", f"ΔS[{odd[0]}]", f"expected a distance, 1 − cos, from 0 to 2, got {odd[1]:g}")
-    if (strange := strange_unit(trace)) is not None:
+    if units and (strange := strange_unit(trace)) is not None:
         field, unit = strange
         return Trouble("RW-T20", field, f'expected "byte" or "char", got "{clip(unit, 40)}"')
+    if not job.limits and are_whole(trace):
+        return None
     for field, one, (begin, end) in ranged(trace):
         if isinstance(one, Citation) and carries(one) and turned_round(one):
             continue  # a finding of the contract: that answer is wrong, and the others count
@@ -262,7 +271,7 @@ def _arm(wanted: Iterable[Wanted], notes: Gathered) -> Arm:
     for one in wanted:
         runs = numbered(one, notes.runs.get(one.qid, {}))
         facts = {key: _answering(reading.facts, answers) for key, reading in runs.items()}
-        question = Question.of(facts, missing(one, answers=answers))._replace(twice=asked_twice(one, runs))
+        question = Question.of(facts, partial(missing, one, answers=answers), asked_twice(one, runs))
         found.append(Asked(one, runs, question))
     asked, steady = steadied(found, said=not notes.seeded)
     return Arm(
@@ -289,6 +298,8 @@ def _arm(wanted: Iterable[Wanted], notes: Gathered) -> Arm:
 
 def _says_otherwise(runs: Mapping[RunKey, Reading], question: Question) -> bool:
     """Whether a run declares a mark that is neither its own nor that of its question."""
+    if all([run.state is None for run in runs.values()]):
+        return False
     for key, own in zip(sorted(runs), run_marks(question.seen), strict=True):
         if declared(runs[key].state) not in (None, own, question.mark):
             return True

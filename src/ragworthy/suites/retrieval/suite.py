@@ -1,7 +1,7 @@
 """The retrieval suite: every gold question with all its runs is one case, alone and against the index in use."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from ragworthy import gates as g
@@ -20,7 +20,7 @@ from ragworthy.suites.comparing import tested_alone
 from ragworthy.suites.crowds import Home, home_at
 from ragworthy.suites.damage import Damage
 from ragworthy.suites.describe import broken
-from ragworthy.suites.evidence import Bound, Case, Evidence, Extra, Fate, Found, Offender, Summary
+from ragworthy.suites.evidence import Bound, Case, Evidence, Extra, Fate, Found, Ledger, Offender, Row, Summary
 from ragworthy.suites.examine import Seen
 from ragworthy.suites.in_parts import InParts
 from ragworthy.suites.kept import counted, rows_of
@@ -29,7 +29,8 @@ from ragworthy.suites.opened import Opened
 from ragworthy.suites.parts import Reading
 from ragworthy.suites.protocol import Suite
 from ragworthy.suites.request import Request
-from ragworthy.suites.retrieval import DECLARED, TREC, advice, compared, contract, distances, shadow
+from ragworthy.suites.retrieval import DECLARED, TREC, advice, alike, compared, contract, distances, shadow
+from ragworthy.suites.retrieval.alike import is_answered
 from ragworthy.suites.retrieval.arms import Arms, Side, invalid, open_sides, read_arms, read_elsewhere, why_moot
 from ragworthy.suites.retrieval.asked import asked_of
 from ragworthy.suites.retrieval.cases import case_of, counts_of, established, incomplete, offender_of
@@ -222,8 +223,13 @@ class Retrieval(InParts):
             return case.fate
         if word is not None and value.undefined is None:
             return Fate.SCORED
-        answered = any(facts.answered for facts in case.facts.facts)
-        return Fate.REFUSED if name.metric.cases.startswith("answered") and not answered else Fate.NOT_APPLICABLE
+        if name.metric.cases.startswith("answered") and not is_answered(case):
+            return Fate.REFUSED
+        return Fate.NOT_APPLICABLE
+
+    def ledgers(self, found: Found) -> dict[str, Ledger]:
+        """The ledger of every metric, from what questions of one fate have in common."""
+        return alike.ledgers(self, found)
 
     def undefined(self, name: MetricName, case: Case, value: g.Value) -> str:
         """Why a question has no value of a metric."""
@@ -233,9 +239,13 @@ class Retrieval(InParts):
             return value.undefined
         if not case.own.wanted.answerable:
             return "unanswerable"
-        if name.metric.needs == "distances" and any(facts.answered for facts in case.facts.facts):
+        if name.metric.needs == "distances" and is_answered(case):
             return "no distance is known"
         return f"not among the {name.metric.cases}"
+
+    def rows(self, found: Found) -> Iterator[Row]:
+        """Every question's row, in gold order; those with the same words have the same numbers."""
+        return alike.rows(self, found)
 
     def established(self, case: Case, found: Found) -> dict[str, bool]:
         """What holds of the worst of its runs."""

@@ -24,19 +24,31 @@ class Counted(NamedTuple):
 
 def strange_unit(trace: RetrievalTrace) -> tuple[str, str] | None:
     """The field of a range that counts neither bytes nor characters, and what it counts."""
-    if not _has_units(trace):
-        return None
     for field, one, _ in ranged(trace):
         if one.unit is not None and one.unit not in _BYTES + _CHARS:
             return f"{field}.unit", one.unit
     return None
 
 
-def _has_units(trace: RetrievalTrace) -> bool:
+def has_units(trace: RetrievalTrace) -> bool:
     """Whether a range says what it counts; most do not, and cost nothing more."""
-    if trace.topk and any([one.unit is not None for one in trace.topk]):
+    results = trace.topk or ()
+    if [one.unit for one in results].count(None) < len(results):
         return True
     return any([one.unit is not None for _, some in _cited(trace) for one in some if not isinstance(one, str)])
+
+
+def are_whole(trace: RetrievalTrace) -> bool:
+    """Whether every range begins at 0 or later and ends after that: hardly any does not, and one look shows it."""
+    spans = [one.offsets for one in trace.topk or () if one.offsets is not None]
+    if any([not 0 <= begin < end for begin, end in spans]):
+        return False
+    return all([0 <= begin < end for _, some in _cited(trace) for begin, end in map(_span, some)])
+
+
+def _span(one: Citation | str) -> tuple[int, int]:
+    """The range of a citation; of one without any a range that is as it should be."""
+    return (0, 1) if isinstance(one, str) or one.offsets is None else one.offsets
 
 
 def _lists(trace: RetrievalTrace) -> Iterator[tuple[str, Sequence[Result | Citation | str]]]:
@@ -62,8 +74,6 @@ def ranged(trace: RetrievalTrace) -> Iterator[tuple[str, Result | Citation, tupl
 
 def in_bytes(trace: RetrievalTrace, convert: Convert) -> Counted:
     """The trace with every range in bytes; one that nobody can convert is left out, and its id still counts."""
-    if not _has_units(trace):
-        return Counted(trace)
     left: list[str] = []
 
     def turned(one: _Ranged) -> _Ranged:
