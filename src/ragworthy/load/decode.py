@@ -1,10 +1,11 @@
 """Blocks of lines to typed records; where a line is broken, to problems that say exactly what is wrong.
 
-Whole blocks are decoded at once. Only when that fails, or the count does not fit, each line of the block is looked at.
+Blocks are decoded in one go. Only where that fails, each line of the block is looked at by itself.
 """
 
 from collections.abc import Callable, Iterable
 from functools import partial
+from io import BytesIO
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
@@ -59,9 +60,7 @@ class Decoder(Generic[Record]):
     """
 
     def __init__(self, kind: type[Record], explain: Explain | None = None) -> None:
-        decoder = msgspec.json.Decoder(kind)
-        self._all: Callable[[bytes], list[Record]] = decoder.decode_lines
-        self._one: Callable[[bytes], Record] = decoder.decode
+        self._one: Callable[[bytes], Record] = msgspec.json.Decoder(kind).decode
         self._explain = explain or _EXPLAIN[kind]
         self._mend: Callable[[Any], Any] = _MEND.get(kind) or partial(msgspec.convert, type=kind)
         self._plain: Callable[[Any], Any] = cited if kind in CITING else lambda one: one
@@ -72,20 +71,13 @@ class Decoder(Generic[Record]):
         data = block.data
         if data.isspace():
             return []
-        lines = data.count(b"\n") + (not data.endswith(b"\n"))
-        # The decoder takes any white space between records, and line ends inside them. Where every line ends with
-        # a brace and the next one starts with one, no line end can be inside a record; then one record for each line
-        # means one on each line. Blank lines and spaces around records take the long way.
-        between = data.count(b"}\n{") or data.count(b"}\r\n{")
-        if between != lines - 1:
-            return self._line_by_line(block)
         try:
             if not data.isascii():
                 data.decode()
-            records = self._all(data)
+            # A line at a time, so that each is one record: `decode_lines` takes any white space between records, and
+            # line ends inside them, and looking for these takes longer than it saves.
+            records = [*map(self._one, BytesIO(data))]
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-            return self._line_by_line(block)
-        if len(records) != lines:
             return self._line_by_line(block)
         return [*map(self._plain, records)] if MARK in data else records
 
