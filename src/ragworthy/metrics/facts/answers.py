@@ -228,7 +228,7 @@ def gold_flags(rules: Rules) -> Callable[[Gold], int]:
                 if (
                     len(pieces) != 1
                     or len(piece := pieces[0]) < MIN_SUBSTR
-                    or not piece.isascii()
+                    or not (piece.isascii() or is_nfc(piece))
                     or not piece[0].isalnum()
                 ):
                     flags |= piece_flags(pieces, short_words)
@@ -320,44 +320,48 @@ def trace_flags(rules: Rules) -> Callable[[Gold, Trace], int]:
             return flags | REFUSED | REFUSED_CITING if cited else flags | REFUSED
         pieces = gold.gold_claim_substr
         text = claim.strip() if claim else ""
-        if text.isascii():
+        if (
+            plain
+            and pieces
+            and text.isascii()
+            and len(text) > longest
+            and len(piece := pieces[0]) >= least
+            and piece in text
+            and (piece[0].isalnum() or tells(piece))
+            and gold.gold_claim_all is None
+        ):
+            # The usual claim has the first piece letter by letter: nothing has to be folded to know what it says.
             if (
-                plain
-                and pieces
-                and wanted
-                and len(text) > longest
-                and len(piece := pieces[0]) >= least
-                and piece in text
-                and (piece[0].isalnum() or tells(piece))
+                wanted
                 and type(cited) is list
                 and len(cited) == 1
                 and (one := cited[0]) in wanted
                 and one in retrieved
                 and gold.answerable
-                and gold.gold_claim_all is None
             ):
                 return flags | right
             text = text.lower()
+            flags |= contained
         else:
-            text = fold(text)
-        if len(text) <= longest and text in refusals:
-            return flags | REFUSED | NOT_EXACT | REFUSED_CITING if cited else flags | REFUSED | NOT_EXACT
-        if refuses is not None and text and refuses(claim or "", every_piece(gold), short_words=short_words):
-            return flags | REFUSED | BY_RULE | REFUSED_CITING if cited else flags | REFUSED | BY_RULE
-        if text:
-            if not pieces:
-                flags |= contained
-            else:
-                for piece in pieces:
-                    folded = piece.lower() if piece.isascii() else fold(piece)
-                    if len(folded) >= least and folded in text and tells(folded):
-                        flags |= contained
-                        break
+            text = text.lower() if text.isascii() else fold(text)
+            if len(text) <= longest and text in refusals:
+                return flags | REFUSED | NOT_EXACT | REFUSED_CITING if cited else flags | REFUSED | NOT_EXACT
+            if refuses is not None and text and refuses(claim or "", every_piece(gold), short_words=short_words):
+                return flags | REFUSED | BY_RULE | REFUSED_CITING if cited else flags | REFUSED | BY_RULE
+            if text:
+                if not pieces:
+                    flags |= contained
                 else:
-                    found = short_words and occurs(pieces, text, short_words=True)
-                    flags |= contained if found else CLAIM
-            if gold.gold_claim_all and not all_met(gold.gold_claim_all, text, short_words=short_words):
-                flags &= ~CONTAINS
+                    for piece in pieces:
+                        folded = piece.lower() if piece.isascii() else fold(piece)
+                        if len(folded) >= least and folded in text and (folded[0].isalnum() or tells(folded)):
+                            flags |= contained
+                            break
+                    else:
+                        found = short_words and occurs(pieces, text, short_words=True)
+                        flags |= contained if found else CLAIM
+                if gold.gold_claim_all and not all_met(gold.gold_claim_all, text, short_words=short_words):
+                    flags &= ~CONTAINS
         if type(cited) is list and len(cited) == 1 and (one := cited[0]) in retrieved:
             flags |= hit if wanted and one in wanted else in_scope
         else:
