@@ -57,6 +57,16 @@ class Rows(NamedTuple):
     own: Mapping[str, tuple[str | None, ...]] = {}
     """What metrics of all questions at once look at, by a name of the suite: the votes of two raters, for example."""
 
+    alike: Sequence[int] = ()
+    """Questions with the same number say the same in `words`; the numbers count from 0. No file has them, and where
+    nobody knows them there are none.
+    """
+
+    def words_at(self, places: Sequence[int]) -> "Rows":
+        """These rows with the words of some questions only."""
+        words = {name: tuple([column[nth] for nth in places]) for name, column in self.words.items()}
+        return self._replace(words=words)
+
     def places(self) -> dict[str, int]:
         """Where each question stands."""
         return {qid: nth for nth, qid in enumerate(self.qids)}

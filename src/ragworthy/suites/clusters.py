@@ -52,14 +52,14 @@ def clusters_of(qids: Sequence[str], topics: Iterable[Topic]) -> Clusters:
     first: dict[str, str] = {}
     documents: list[str] = []
     questions: list[str] = []
-    for qid, one in zip(qids, known, strict=True):
-        text = squeeze(fold(one.question)) if one.question else ""
+    for qid, (question, named, document) in zip(qids, known, strict=True):
+        text = squeeze(fold(question)) if question else ""
         own = first.setdefault(text, qid) if text else qid
         questions.append(own)
-        if one.named not in (None, ""):
-            documents.append(f"{NAMED}{one.named}")
+        if named is not None and named != "":
+            documents.append(f"{NAMED}{named}")
         else:
-            documents.append(f"doc={one.document}" if several and one.document else own)
+            documents.append(f"doc={document}" if several and document else own)
     return Clusters(tuple(documents), tuple(questions))
 
 
@@ -83,6 +83,8 @@ def document_of(
     >>> document_of(["docA#s03#p002"], None, None), document_of(["c_17"], None, None)
     ('docA', None)
     """
+    if not docs and not sources:
+        return place_of(cited[0]).doc if cited else None
     first = cited[0] if cited else None
     if docs and first is not None and (known := docs.get(first) or docs.get(stable(first))):
         return known

@@ -228,7 +228,9 @@ class Suite(Voiced, Blaming, ABC):
 
     def members(self, rows: Rows, group: str | None) -> list[int]:
         """The places of the rows that a number is of: those of a slice; None is the whole."""
-        return [nth for nth, slices in enumerate(rows.slices) if group is None or group in slices]
+        if group is None:
+            return list(range(len(rows.slices)))
+        return [nth for nth, slices in enumerate(rows.slices) if group in slices]
 
     def parts(self, name: MetricName, evidence: Evidence, summary: Summary) -> list[Part]:
         """What each row adds to a number, and how much it weighs."""

@@ -96,15 +96,22 @@ class Wanted(NamedTuple):
 
 
 _NOWHERE = Place(None, None)
+_DIGITS = "0123456789"
 
 
-@lru_cache(maxsize=1 << 16)
 def place_of(name: str) -> Place:
-    """Where a block stands by its id alone.
+    """Where a block stands by its id alone. An id that ends in digits ends in the number of the block, which says
+    nothing of this: all blocks of a page or a document are looked at once.
 
     >>> place_of("S.4.2.p.Bk011a").section, place_of("guide.md|s=1.2|p=000|b=001").doc
     ('4.2', 'guide.md')
     """
+    stem = name.rstrip(_DIGITS)
+    return _place_of(name if stem == name else f"{stem}0")
+
+
+@lru_cache(maxsize=1 << 16)
+def _place_of(name: str) -> Place:
     parsed = parse(name)
     if parsed.form == "opaque":
         return _NOWHERE

@@ -211,11 +211,13 @@ def _stop_on_flaws(found: Measured, opened: Opened, traces: Source) -> None:
 
 def refusing_rules(found: Measured, traces: Source, rules: f.Rules) -> dict[str, str]:
     """The rule by which each question is refused, where no exact text says so; traces are gone through once more."""
+    if rules.by_rule is None:
+        return {}
     wanted = {qid for qid, flags in zip(found.qids, found.flags, strict=True) if flags & f.BY_RULE}
     told: dict[str, str] = {}
-    for trace in _all(traces, Trace) if wanted and rules.by_rule is not None else ():
+    for trace in _all(traces, Trace) if wanted else ():
         qid = trace.qid or trace.q_id or ""
-        if qid in wanted and rules.by_rule is not None:
+        if qid in wanted:
             claim = trace.answer_json.claim if trace.answer_json is not None else None
             told[qid] = rules.by_rule.rule(claim or "") or ""
     return told
@@ -373,6 +375,8 @@ def texts_of(opened: Opened, *, claims: bool = True) -> dict[str, dict[str, str]
 
 def _repeated(golds: Sequence[Gold]) -> list[Repeated]:
     """Questions that are under a second qid ('gold lint' finds them in sets of any size)."""
+    if len({one.question for one in golds}) == len(golds):  # as nearly always
+        return []
     first: dict[str, str] = {}
     found: list[Repeated] = []
     for gold in golds:

@@ -43,7 +43,7 @@ from ragworthy.suites.answers.taken import with_errors
 from ragworthy.suites.answers.tallied import cases_of, counts_of, entries_of
 from ragworthy.suites.answers.wording import READS_LIKE
 from ragworthy.suites.clusters import clusters_of
-from ragworthy.suites.crowds import Crowd, Home, add_to, wrong_with
+from ragworthy.suites.crowds import Crowd, Home, add_homes, add_to, wrong_with
 from ragworthy.suites.damage import Damage
 from ragworthy.suites.evidence import Bound, Case, Evidence, Extra, Fate, Found, Offender, Row, Summary
 from ragworthy.suites.examine import Seen
@@ -323,9 +323,8 @@ class Answers(InParts):
         for case in found.cases if wrong and not own.reruns else ():
             for name, count in case.own.slices.items():
                 add_to(crowd, Home(), (name,), wrong.get(case.own[::2]), count)
-        homes = zip(own.homes(), map(wrong.get, known), strict=False) if wrong else ()
-        for (home, what), count in Counter(homes).items():
-            add_to(crowd, home, (), what, count)
+        if wrong:
+            add_homes(crowd, zip(own.homes(), map(wrong.get, known), strict=False))
         return crowd
 
     def offenders(self, found: Found, most: int) -> list[Offender]:
