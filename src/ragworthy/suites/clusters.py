@@ -1,7 +1,7 @@
 """Which questions stand or fall together: those about one document, and those that ask the same thing again."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from ragworthy.ids import stable
 from ragworthy.metrics.facts.wanted import place_of
@@ -12,6 +12,10 @@ DOCUMENT, QUESTION = "document", "question"
 """What a cluster is: all questions about a document, or a question with whatever asks the same."""
 NAMED = "cluster="
 """How a cluster begins that the gold set names itself."""
+
+
+About: TypeAlias = tuple[str | None, str | int | None, str | None]
+"""What a `Topic` says, field by field."""
 
 
 class Topic(NamedTuple):
@@ -36,7 +40,7 @@ class Clusters(NamedTuple):
         return self.questions if what == QUESTION else self.documents
 
 
-def clusters_of(qids: Sequence[str], topics: Iterable[Topic]) -> Clusters:
+def clusters_of(qids: Sequence[str], topics: Iterable[About]) -> Clusters:
     """The clusters of questions in gold order.
 
     What a gold item names (`cluster=…`) wins over its document (`doc=…`); a question is written by its own id, and one
@@ -48,7 +52,7 @@ def clusters_of(qids: Sequence[str], topics: Iterable[Topic]) -> Clusters:
     Clusters(documents=('doc=a.md', 'doc=b.md', 'doc=a.md', 'q4'), questions=('q1', 'q2', 'q2', 'q4'))
     """
     known = list(topics)
-    several = len({one.document for one in known if one.document}) > 1
+    several = len({document for _, _, document in known if document}) > 1
     first: dict[str, str] = {}
     documents: list[str] = []
     questions: list[str] = []

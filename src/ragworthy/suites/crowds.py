@@ -42,7 +42,7 @@ class Home(NamedTuple):
                 yield kind, name
 
 
-_NO_HOME = Home()
+NO_HOME = Home()
 
 
 @lru_cache(maxsize=1 << 16)
@@ -59,7 +59,7 @@ def home_of(gold: Gold, placed: Placed = place_of) -> Home:
     >>> home_of(Gold(answerable=True, gold_citations=["guide.md|s=1.2|p=000|b=001"]))
     Home(document='guide.md', section='guide.md 1.2', type=None)
     """
-    return home_at(placed(gold.gold_citations[0])) if gold.gold_citations else _NO_HOME
+    return home_at(placed(gold.gold_citations[0])) if gold.gold_citations else NO_HOME
 
 
 def placed_by(chunks: Iterable[Chunk]) -> Placed:

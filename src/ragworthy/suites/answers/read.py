@@ -1,27 +1,28 @@
 """Gold and traces become a tally, by the parallel reader, and what is kept of single questions."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from ragworthy.errors import data_error
 from ragworthy.load.chunks import read_chunks, retrieved_nothing
 from ragworthy.load.decode import Decoder, Record
-from ragworthy.load.gold import has_ids, name_of, names_evidence, resolved
+from ragworthy.load.gold import has_ids, name_of, names_evidence
 from ragworthy.load.sources import Source
 from ragworthy.metrics.facts import answers as f
 from ragworthy.records import Gold, Ints, Trace
 from ragworthy.rows import MOST
 from ragworthy.suites.answers.bound import Bindings, bindings, gold_reader, is_whole
 from ragworthy.suites.answers.broken import broken_rows
-from ragworthy.suites.answers.fit import UP_TO, Fit, fit_of, met_by
+from ragworthy.suites.answers.fit import Fit, fit_of, met_by
 from ragworthy.suites.answers.parallel.job import Job, Measured, Offender, Tally, Watched
 from ragworthy.suites.answers.parallel.measure import measure
 from ragworthy.suites.answers.parallel.parts import Part, merged, pass_of
 from ragworthy.suites.answers.reruns import Copy, Rerun, copies, open_reruns, pooled, rerun_of
-from ragworthy.suites.clusters import Topic, topic_of
-from ragworthy.suites.crowds import Home, Placed, home_of, place_of, placed_by
+from ragworthy.suites.answers.second import Look, look_at, places_of
+from ragworthy.suites.clusters import Clusters, clusters_of
+from ragworthy.suites.crowds import Home, Placed, place_of, placed_by
 from ragworthy.suites.fork import processes
 from ragworthy.suites.locked import locks_of
 from ragworthy.suites.opened import Opened
@@ -92,12 +93,12 @@ class Kept(NamedTuple):
     """Questions with evidence and ids, where no corpus is given to hold one against the other."""
     how: f.Rules = f.Rules()
     """How claims were compared."""
-    homes: Callable[[], Sequence[Home]] = tuple
-    """Where the first evidence of every question of `qids` stands, when asked; empty where that is not known."""
+    homes: Sequence[Home] = ()
+    """Where the first evidence of every question of `qids` stands; empty where that is not known."""
     slices: Sequence[tuple[str, ...]] = ()
     """The slices of every question of `qids`; empty where nothing is split."""
-    topics: Sequence[Topic] = ()
-    """Where every question of `qids` belongs; empty where there are too many for rows."""
+    clusters: Clusters | None = None
+    """Where every question of `qids` belongs; None where there are too many for rows."""
     reruns: Sequence[Rerun] = ()
     """The further runs, where the same questions were asked several times; `flags` are those of the first."""
     others: Sequence[Fit] = ()
@@ -180,14 +181,17 @@ def _job(opened: Opened, request: Request, how: How, role: str) -> Job:
 
 
 def measured(
-    opened: Opened, request: Request, how: How, tell: Progress | None, role: str, parts: Sequence[Part] | None
+    opened: Opened,
+    request: Request,
+    how: How,
+    tell: Progress | None,
+    role: str,
+    parts: Sequence[Part] | None,
+    meanwhile: Callable[[], None],
 ) -> Measured:
-    """Every question's flags in one run, counted. Files are hashed meanwhile; raises what is wrong with them."""
+    """Every question's flags in one run, counted, with something else `meanwhile`; raises what is wrong with files."""
     job, traces = _job(opened, request, how, role), opened[role]
-    if parts is None:
-        found = measure(job, told(tell, traces.size), opened.hash_all)
-    else:
-        found = merged(job, parts, opened.hash_all)
+    found = measure(job, told(tell, traces.size), meanwhile) if parts is None else merged(job, parts, meanwhile)
     _stop_on_flaws(found, opened, traces)
     return found
 
@@ -273,11 +277,17 @@ def read_runs(
     """
     rules, corpus = how.rules, how.corpus
     apart = dict(zip(roles, parts or (), strict=False))
-    first = measured(opened, request, how, tell, "trace", apart.get("trace"))
-    own = kept(first, opened, rules, corpus, parts=request.keep_rows)
+    look = cache(partial(look_at, opened["gold"], corpus.bindings, corpus.placed))
+
+    def meanwhile() -> None:
+        opened.hash_all()
+        look()
+
+    first = measured(opened, request, how, tell, "trace", apart.get("trace"), meanwhile)
+    own = kept(first, opened, rules, corpus, look(), parts=request.keep_rows)
     if len(roles) == 1:
         return first, own, {"trace": first.traces}
-    again = {role: measured(opened, request, how, None, role, apart.get(role)) for role in roles[1:]}
+    again = {role: measured(opened, request, how, None, role, apart.get(role), opened.hash_all) for role in roles[1:]}
     every = {"trace": first, **again}
     own = own._replace(copies=copies(opened, every))
     counted = {role: one.traces for role, one in every.items()}
@@ -286,21 +296,20 @@ def read_runs(
     if not again:
         return first, own, counted
     found = pooled(list(every.values()), list(every), request.most_offenders)
-    golds = _golds(opened["gold"])
     own = own._replace(
         tally=found.tally,
         offenders=found.offenders,
         places=_places(found, opened),
         orphans=found.orphan_ids,
         reruns=[rerun_of(role, one) for role, one in again.items()],
-        others=[fit_of(golds, opened[role], rules) for role in again],
+        others=[fit_of(look().golds, opened[role], rules) for role in again],
     )
     return found, own._replace(fit=met_by(own.fit, own.others)), counted
 
 
-def kept(found: Measured, opened: Opened, rules: f.Rules, corpus: "Corpus", *, parts: bool) -> Kept:
+def kept(found: Measured, opened: Opened, rules: f.Rules, corpus: "Corpus", look: Look, *, parts: bool) -> Kept:
     """What was kept of single questions, with places as people read them; `parts` of claims only where rows are."""
-    golds = _golds(opened["gold"])
+    golds = look.golds
     return Kept(
         ks=rules.ks,
         tally=found.tally,
@@ -320,25 +329,17 @@ def kept(found: Measured, opened: Opened, rules: f.Rules, corpus: "Corpus", *, p
         how=rules,
         bindings=corpus.bindings,
         slices=found.slices,
-        topics=_topics(found, opened["gold"], golds, corpus.bindings),
-        homes=partial(_homes, golds, found.qids, corpus),
+        clusters=_clusters(found, opened["gold"], look, corpus),
+        homes=look.homes if len(golds) == len(found.qids) else (),
     )
 
 
-def _homes(golds: Sequence[Gold], qids: Sequence[str], corpus: "Corpus") -> list[Home]:
-    """Where the first evidence of every question stands; of files that are too large for a second look nothing."""
-    if len(golds) != len(qids):
-        return []
-    bind = corpus.bindings.bind if corpus.bindings is not None else None
-    return [home_of(resolved(one, bind), corpus.placed) for one in golds]
-
-
-def _topics(found: Measured, source: Source, golds: Sequence[Gold], bound: Bindings | None) -> list[Topic]:
+def _clusters(found: Measured, source: Source, look: Look, corpus: "Corpus") -> Clusters | None:
     """Where every question belongs, by its gold item once more; nothing of more questions than rows are kept of."""
     if not found.qids or len(found.qids) > MOST:
-        return []
-    bind, docs = (bound.bind, bound.docs) if bound is not None else (None, None)
-    return [topic_of(resolved(one, bind), docs) for one in golds or _all(source, Gold)]
+        return None
+    topics = look.topics or places_of(_all(source, Gold), corpus.bindings, corpus.placed)[0]
+    return clusters_of(found.qids, topics)
 
 
 def _places(found: Measured, opened: Opened) -> dict[int, list[Place]]:
@@ -352,13 +353,6 @@ def _places(found: Measured, opened: Opened) -> dict[int, list[Place]]:
         mark: [Place(one.qid, opened[one.role].shown(lines[one.role][one.offset]), one.said) for one in examples]
         for mark, examples in found.examples.items()
     }
-
-
-def _golds(source: Source) -> list[Gold]:
-    """The gold items once more, of sets of up to 32 MiB."""
-    if source.size > UP_TO:
-        return []
-    return list(_all(source, Gold))
 
 
 def texts_of(opened: Opened, *, claims: bool = True) -> dict[str, dict[str, str]]:
