@@ -6,7 +6,7 @@ from typing import NamedTuple, TypeAlias
 from ragworthy.ids import stable
 from ragworthy.metrics.facts.wanted import place_of
 from ragworthy.records import Gold, GoldSource
-from ragworthy.text import fold, squeeze
+from ragworthy.text import fold
 
 DOCUMENT, QUESTION = "document", "question"
 """What a cluster is: all questions about a document, or a question with whatever asks the same."""
@@ -52,18 +52,16 @@ def clusters_of(qids: Sequence[str], topics: Iterable[About]) -> Clusters:
     Clusters(documents=('doc=a.md', 'doc=b.md', 'doc=a.md', 'q4'), questions=('q1', 'q2', 'q2', 'q4'))
     """
     known = list(topics)
-    several = len({document for _, _, document in known if document}) > 1
     first: dict[str, str] = {}
-    documents: list[str] = []
-    questions: list[str] = []
-    for qid, (question, named, document) in zip(qids, known, strict=True):
-        text = squeeze(fold(question)) if question else ""
-        own = first.setdefault(text, qid) if text else qid
-        questions.append(own)
-        if named is not None and named != "":
-            documents.append(f"{NAMED}{named}")
-        else:
-            documents.append(f"doc={document}" if several and document else own)
+    # What `squeeze` and `fold` do: two calls for each question would be noticed.
+    texts = [" ".join((text.lower() if text.isascii() else fold(text)).split()) if text else "" for text, _, _ in known]
+    questions = [first.setdefault(text, qid) if text else qid for qid, text in zip(qids, texts, strict=True)]
+    there = {document for _, _, document in known if document}
+    about = {document: f"doc={document}" for document in there} if len(there) > 1 else {}
+    documents = [
+        f"{NAMED}{named}" if named is not None and named != "" else about.get(document or "", own)
+        for (_, named, document), own in zip(known, questions, strict=True)
+    ]
     return Clusters(tuple(documents), tuple(questions))
 
 

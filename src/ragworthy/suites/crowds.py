@@ -20,7 +20,7 @@ LEAST = 3
 _RARE = 0.01
 """How often any of the groups of a kind may be named by chance."""
 
-Crowd: TypeAlias = dict[tuple[str, str], Counter[str | None]]
+Crowd: TypeAlias = dict[tuple[str, str], dict[str | None, int]]
 """What became of the questions of a group, by its kind and its name: what went wrong with each, or None."""
 
 
@@ -84,7 +84,8 @@ def add_to(crowd: Crowd, home: Home, slices: Iterable[str], what: str | None, co
     groups = [(Slice(one).field, Slice(one).value) for one in slices]
     fields = {field for field, _ in groups}
     for group in (*(one for one in home.groups() if one[0] not in fields), *dict.fromkeys(groups)):
-        crowd.setdefault(group, Counter())[what] += count
+        counts = crowd.setdefault(group, {})
+        counts[what] = counts.get(what, 0) + count
 
 
 def add_homes(crowd: Crowd, homes: Iterable[tuple[Home, str | None]]) -> None:
@@ -94,13 +95,12 @@ def add_homes(crowd: Crowd, homes: Iterable[tuple[Home, str | None]]) -> None:
         by_home.setdefault(home, {})[what] = count
     for home, found in by_home.items():
         for group in home.groups():
-            if group in crowd:
-                crowd[group].update(found)
-            else:
-                crowd[group] = Counter(found)
+            counts = crowd.setdefault(group, {})
+            for what, count in found.items():
+                counts[what] = counts.get(what, 0) + count
 
 
-def telling(crowd: Mapping[tuple[str, str], Counter[str | None]]) -> list[dict[str, Any]]:
+def telling(crowd: Mapping[tuple[str, str], Mapping[str | None, int]]) -> list[dict[str, Any]]:
     """The groups that hold more than their share of what went wrong, those with most of it first.
 
     >>> crowd = {("type", "table"): Counter(below_k=9, ok=0), ("type", "prose"): Counter({None: 90, "not_cited": 1})}
@@ -110,7 +110,7 @@ def telling(crowd: Mapping[tuple[str, str], Counter[str | None]]) -> list[dict[s
     kinds: dict[str, list[tuple[str, int, int]]] = {}
     for (kind, name), what in crowd.items():
         cases = sum(what.values())
-        kinds.setdefault(kind, []).append((name, cases - what[None], cases))
+        kinds.setdefault(kind, []).append((name, cases - what.get(None, 0), cases))
     found = []
     for kind, groups in kinds.items():
         whole, bad = sum(cases for _, _, cases in groups), sum(wrong for _, wrong, _ in groups)

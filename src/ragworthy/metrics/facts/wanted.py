@@ -100,14 +100,23 @@ _DIGITS = "0123456789"
 
 
 def place_of(name: str) -> Place:
-    """Where a block stands by its id alone. An id that ends in digits ends in the number of the block, which says
-    nothing of this: all blocks of a page or a document are looked at once.
+    """Where a block stands by its id alone.
 
     >>> place_of("S.4.2.p.Bk011a").section, place_of("guide.md|s=1.2|p=000|b=001").doc
     ('4.2', 'guide.md')
     """
+    return _place_of(first_of(name))
+
+
+def first_of(name: str) -> str:
+    """The id of a block that stands where this one does. Digits at the end of an id are the number of the block, which
+    says nothing of its place: all blocks of a page or a document are looked at once.
+
+    >>> first_of("guide.md|s=1.2|p=000|b=017"), first_of("c_00123"), first_of("S.4.2.p.Bk011a")
+    ('guide.md|s=1.2|p=000|b=0', 'c_0', 'S.4.2.p.Bk011a')
+    """
     stem = name.rstrip(_DIGITS)
-    return _place_of(name if stem == name else f"{stem}0")
+    return name if stem == name else f"{stem}0"
 
 
 @lru_cache(maxsize=1 << 16)

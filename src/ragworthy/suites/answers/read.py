@@ -338,8 +338,9 @@ def _clusters(found: Measured, source: Source, look: Look, corpus: "Corpus") -> 
     """Where every question belongs, by its gold item once more; nothing of more questions than rows are kept of."""
     if not found.qids or len(found.qids) > MOST:
         return None
-    topics = look.topics or places_of(_all(source, Gold), corpus.bindings, corpus.placed)[0]
-    return clusters_of(found.qids, topics)
+    if look.clusters is not None:
+        return look.clusters
+    return clusters_of(found.qids, places_of(_all(source, Gold), corpus.bindings, corpus.placed)[0])
 
 
 def _places(found: Measured, opened: Opened) -> dict[int, list[Place]]:

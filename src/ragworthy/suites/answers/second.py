@@ -4,13 +4,13 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from ragworthy.load.decode import Decoder
-from ragworthy.load.gold import resolved
+from ragworthy.load.gold import name_of, resolved
 from ragworthy.load.sources import Source
-from ragworthy.metrics.facts.wanted import place_of
+from ragworthy.metrics.facts.wanted import first_of, place_of
 from ragworthy.records import Gold
 from ragworthy.suites.answers.bound import Bindings
 from ragworthy.suites.answers.fit import UP_TO
-from ragworthy.suites.clusters import About, document_of
+from ragworthy.suites.clusters import About, Clusters, clusters_of, document_of
 from ragworthy.suites.crowds import NO_HOME, Home, Placed, home_at
 from ragworthy.suites.fork import without_gc
 
@@ -19,7 +19,7 @@ class Look(NamedTuple):
     """What is known of every question by its gold item; nothing of sets that are too large."""
 
     golds: Sequence[Gold] = ()
-    topics: Sequence[About] = ()
+    clusters: Clusters | None = None
     homes: Sequence[Home] = ()
 
 
@@ -33,23 +33,29 @@ def look_at(source: Source, bound: Bindings | None, placed: Placed) -> Look:
         for block in source.blocks():
             golds += decoder.records(block)
         topics, homes = places_of(golds, bound, placed)
-    return Look(golds, topics, homes)
+        return Look(golds, clusters_of(list(map(name_of, golds)), topics), homes)
 
 
 def places_of(golds: Iterable[Gold], bound: Bindings | None, placed: Placed) -> tuple[list[About], list[Home]]:
     """What each question is about, and where its first evidence stands: what the corpus says, else what ids say."""
     bind, docs = (bound.bind, bound.docs) if bound is not None else (None, None)
     by_id = placed is place_of and not docs
+    known: dict[str, tuple[str | None, Home]] = {}
     topics: list[About] = []
     homes: list[Home] = []
     for given in golds:
-        gold = resolved(given, bind)
+        gold = given if bind is None and given.gold_groups is None else resolved(given, bind)
         cited = gold.gold_citations
-        if cited and by_id and not gold.gold_source:  # the usual question: only its first id says it
-            place = place_of(cited[0])
-            topics.append((gold.question, gold.cluster, place.doc))
-            homes.append(home_at(place))
-        else:
-            topics.append((gold.question, gold.cluster, document_of(cited or (), gold.gold_source, docs)))
-            homes.append(home_at(placed(cited[0])) if cited else NO_HOME)
+        if not cited or not by_id or gold.gold_source:
+            document = document_of(cited or (), gold.gold_source, docs)
+            home = home_at(placed(cited[0])) if cited else NO_HOME
+        else:  # the usual question: only its first id says it, and thousands of ids say the same
+            first = first_of(cited[0])
+            found = known.get(first)
+            if found is None:
+                place = place_of(first)
+                found = known[first] = place.doc, home_at(place)
+            document, home = found
+        topics.append((gold.question, gold.cluster, document))
+        homes.append(home)
     return topics, homes
