@@ -98,9 +98,18 @@ def _counted(source: Source, parts: int) -> Counter[_Told]:
 def _part(source: Source, part: int, parts: int) -> Counter[_Told]:
     found: Counter[_Told] = Counter()
     for block in source.blocks(part, parts):
-        for said, alike in groupby(_records(block.data)):  # neighbours mostly say the same
-            found[tuple(bytes(getattr(said, name)) for name in _KEYS.values())] += sum(1 for _ in alike)
+        records = list(_records(block.data))
+        same = bool(records) and records.count(records[0]) == len(
+            records
+        )  # as mostly: to compare is all there is to do
+        for said, count in [(records[0], len(records))] if same else _runs(records):
+            found[tuple(bytes(getattr(said, name)) for name in _KEYS.values())] += count
     return found
+
+
+def _runs(records: Iterable[_Said]) -> Iterator[tuple[_Said, int]]:
+    """Neighbours that say the same, with how many they are."""
+    return ((said, sum(1 for _ in alike)) for said, alike in groupby(records))
 
 
 _decoder = msgspec.json.Decoder(_Said)
@@ -109,9 +118,8 @@ _UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
 
 def _records(data: bytes) -> Iterator[_Said]:
-    data = data.strip()
     try:
-        yield from _decoder.decode_lines(data) if data else ()
+        yield from _decoder.decode_lines(data)
     except _UNREADABLE:
         for line in data.splitlines() if any(name in data for name in _WRITTEN) else ():
             try:

@@ -383,6 +383,11 @@ def _citation_flags(cited: object, wanted: list[str] | None, retrieved: list[str
         return WELL_FORMED | IN_SCOPE
     if not isinstance(cited, list):
         return IN_SCOPE
+    if len(cited) == 2:  # the most usual list of several
+        one, other = cited
+        if one in retrieved and other in retrieved and type(one) is str is type(other):
+            flags = WELL_FORMED | IN_SCOPE if one != other else WELL_FORMED | IN_SCOPE | REPEATED
+            return flags | HIT if wanted and (one in wanted or other in wanted) else flags
     flags = WELL_FORMED | IN_SCOPE
     found = 0
     # Short lists are searched fastest as they are; a reply with ten thousand ids would take minutes that way.

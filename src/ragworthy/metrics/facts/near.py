@@ -8,6 +8,7 @@ OPENING = 200
 """Characters of a claim that are looked at."""
 _OF_FRAMEWORKS = frozenset(("empty response", "empty response."))
 """What a framework says where nothing was retrieved: LlamaIndex."""
+_LONGEST = max(map(len, _OF_FRAMEWORKS))
 _HINTS = (
     "nothing", "found no", "find no", "nicht", "keine", "aucun", "je n", "n'est", "ne sont", "ne figure", "ne contien",
     "ne mention", "ne précis", "ne trouv", "no se ", "no lo s", "no encontr", "no encuentr", "no tengo", "no hay",
@@ -66,7 +67,7 @@ def reads_like_refusal(folded: str) -> bool:
     >>> reads_like_refusal("dazu habe ich leider nichts gefunden."), reads_like_refusal("die grenze ist 5 gb.")
     (True, False)
     """
-    if folded in _OF_FRAMEWORKS:
+    if len(folded) <= _LONGEST and folded in _OF_FRAMEWORKS:
         return True
     if compiled(_SEED if folded.isascii() else _WIDE_SEED).search(folded) is None:
         return False

@@ -36,7 +36,7 @@ LOOK_AHEAD = 256
 MOST_WAITING = 20_000
 """How many traces wait for their gold item before the rest of the gold set is read at once."""
 _LINT_MASK = sum(f.LINT)
-_REFERENCE = attrgetter("gold_reference")
+_REFERENCE, _QID = attrgetter("gold_reference"), attrgetter("qid")
 
 
 class OutOfOrderError(Exception):
@@ -147,7 +147,9 @@ class Shard:
             self.gold_table.enter(block, start)
             records: list[Gold] = decoder.records(block)
             full = self._take_faults("gold", decoder)
-            qids = [gold.qid or gold.q_id or "" for gold in records]
+            qids: list[str] = list(map(_QID, records))
+            if not all(qids):
+                qids = [gold.qid or gold.q_id or "" for gold in records]
             last = self.qids[-1] if self.qids else ""
             self._rising = self._rising and all(map(lt, [last, *qids], qids))
             known = {} if self._rising else self.index
@@ -171,7 +173,7 @@ class Shard:
                 self._gold_flaws(block, [Wrong(nth, *flaw) for nth, flaw in wrong], full)
             if sliced is not None:
                 self.slices += sliced(block.data) if not self.flaw_count else [()] * len(records)
-            if not job.allow_gold_errors and any([one & _LINT_MASK for one in flags]):
+            if not job.allow_gold_errors and any([one & _LINT_MASK for one in {*flags}]):
                 self._gold_flaws(block, lint_flaws(flags), full)
             yield True
 
@@ -223,7 +225,9 @@ class Shard:
         if not records or self._next >= len(self.qids):
             return False
         row = self._next
-        qids = [trace.qid or trace.q_id for trace in records]
+        qids: list[str | None] = list(map(_QID, records))
+        if not all(qids):
+            qids = [trace.qid or trace.q_id for trace in records]
         if self.qids[row] != qids[0]:
             found = self.index.get(qids[0])  # type: ignore[arg-type]  # None is never a key
             if found is None:
