@@ -4,6 +4,7 @@ Blocks are decoded in one go. Only where that fails, each line of the block is l
 """
 
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from functools import partial
 from io import BytesIO
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -19,6 +20,7 @@ from ragworthy.records import (
     Answer,
     Chunk,
     Gold,
+    PlainTrace,
     RetrievalGold,
     RetrievalTrace,
     Run,
@@ -61,6 +63,8 @@ class Decoder(Generic[Record]):
 
     def __init__(self, kind: type[Record], explain: Explain | None = None) -> None:
         self._one: Callable[[bytes], Record] = msgspec.json.Decoder(kind).decode
+        plain = _PLAIN.get(kind)
+        self._usual: Callable[[bytes], Record] | None = None if plain is None else msgspec.json.Decoder(plain).decode
         self._explain = explain or _EXPLAIN[kind]
         self._mend: Callable[[Any], Any] = _MEND.get(kind) or partial(msgspec.convert, type=kind)
         self._plain: Callable[[Any], Any] = cited if kind in CITING else lambda one: one
@@ -76,6 +80,9 @@ class Decoder(Generic[Record]):
                 data.decode()
             # A line at a time, so that each is one record: `decode_lines` takes any white space between records, and
             # line ends inside them, and looking for these takes longer than it saves.
+            if self._usual is not None:
+                with suppress(msgspec.ValidationError):
+                    return [*map(self._usual, BytesIO(data))]
             records = [*map(self._one, BytesIO(data))]
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             return self._line_by_line(block)
@@ -305,6 +312,8 @@ _EXPLAIN: dict[type, Explain] = {
     StructuredGold: _of_questions(StructuredGold, "RW-G01", "RW-Q01", ("id", "qid")),
     StructuredOutput: _of_questions(StructuredOutput, "RW-T01", "RW-T02", ("id", "qid")),
 }
+_PLAIN: dict[type, type] = {Trace: PlainTrace}
+"""A narrower type that is tried first: what fits it needs no second look."""
 _MEND: dict[type, Callable[[dict[str, Any]], Any]] = {
     Trace: _mend_trace,
     RetrievalTrace: lambda value: msgspec.convert(with_ids(value), RetrievalTrace),
