@@ -58,12 +58,13 @@ class Fault(NamedTuple):
 class Decoder(Generic[Record]):
     """Decodes blocks into records of one type.
 
-    `explain` says what does not fit a record, for types that this module does not know.
+    `explain` says what does not fit a record, for types that this module does not know; `usual` is a narrower type, in
+    which blocks come that it fits as a whole.
     """
 
-    def __init__(self, kind: type[Record], explain: Explain | None = None) -> None:
+    def __init__(self, kind: type[Record], explain: Explain | None = None, usual: type[Record] | None = None) -> None:
         self._one: Callable[[bytes], Record] = msgspec.json.Decoder(kind).decode
-        plain = _PLAIN.get(kind)
+        plain = usual or _PLAIN.get(kind)
         self._usual: Callable[[bytes], Record] | None = None if plain is None else msgspec.json.Decoder(plain).decode
         self._explain = explain or _EXPLAIN[kind]
         self._mend: Callable[[Any], Any] = _MEND.get(kind) or partial(msgspec.convert, type=kind)

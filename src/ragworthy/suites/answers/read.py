@@ -16,7 +16,7 @@ from ragworthy.rows import MOST
 from ragworthy.suites.answers.bound import Bindings, bindings, gold_reader, is_whole
 from ragworthy.suites.answers.broken import broken_rows
 from ragworthy.suites.answers.fit import Fit, fit_of, met_by
-from ragworthy.suites.answers.parallel.job import Job, Measured, Offender, Tally, Watched
+from ragworthy.suites.answers.parallel.job import Job, Measured, Offender, Tally, Told, Watched
 from ragworthy.suites.answers.parallel.measure import measure
 from ragworthy.suites.answers.parallel.parts import Part, merged, pass_of
 from ragworthy.suites.answers.reruns import Copy, Rerun, copies, open_reruns, pooled, rerun_of
@@ -25,9 +25,10 @@ from ragworthy.suites.clusters import Clusters, clusters_of
 from ragworthy.suites.crowds import Home, Placed, place_of, placed_by
 from ragworthy.suites.fork import processes
 from ragworthy.suites.locked import locks_of
+from ragworthy.suites.made import told_in, told_reader
 from ragworthy.suites.opened import Opened
 from ragworthy.suites.parts import Pass
-from ragworthy.suites.reading import Flaws, reader, told
+from ragworthy.suites.reading import Flaws, told
 from ragworthy.suites.refusing import by_rule_of
 from ragworthy.suites.request import Progress, Request
 from ragworthy.text import fold
@@ -105,6 +106,8 @@ class Kept(NamedTuple):
     """What a second look shows of these."""
     copies: Sequence[Copy] = ()
     """Files that hold what an earlier run holds: they are not runs."""
+    told: Mapping[str, Told] = MappingProxyType({})
+    """What the traces of each file say of how they were made, by its role; nothing where parts were read apart."""
 
     @property
     def runs(self) -> "list[tuple[Ints, Mapping[int, Compared]]]":
@@ -167,7 +170,7 @@ def _job(opened: Opened, request: Request, how: How, role: str) -> Job:
     gold, traces, rules = opened["gold"], opened[role], how.rules
     return Job(
         gold=gold_reader(gold, how.corpus.bindings),
-        traces=reader(traces, Trace),
+        traces=told_reader(traces),
         rules=rules,
         parts=processes(request.jobs, gold.size + traces.size, gold.splits and traces.splits),
         allow_gold_errors=request.allow_gold_errors,
@@ -177,6 +180,7 @@ def _job(opened: Opened, request: Request, how: How, role: str) -> Job:
         up_to=MOST,
         most_offenders=request.most_offenders,
         damage=request.damage,
+        told=told_in,
     )
 
 
@@ -285,11 +289,14 @@ def read_runs(
 
     first = measured(opened, request, how, tell, "trace", apart.get("trace"), meanwhile)
     own = kept(first, opened, rules, corpus, look(), parts=request.keep_rows)
+    own = own._replace(told={} if apart else {"trace": first.told})
     if len(roles) == 1:
         return first, own, {"trace": first.traces}
     again = {role: measured(opened, request, how, None, role, apart.get(role), opened.hash_all) for role in roles[1:]}
     every = {"trace": first, **again}
-    own = own._replace(copies=copies(opened, every))
+    own = own._replace(
+        copies=copies(opened, every), told={} if apart else {role: one.told for role, one in every.items()}
+    )
     counted = {role: one.traces for role, one in every.items()}
     for one in own.copies:
         del again[one.role], every[one.role]

@@ -122,6 +122,7 @@ class Answers(InParts):
             invalid=_invalid(own, opened),
             gold_sha256=opened["gold"].sha256(),
             runs=runs,
+            told=own.told,
         )
 
     # the doctor and the selftest

@@ -66,7 +66,8 @@ def _watched(shard: Shard, row: int) -> Watched:
 def _partial(shard: Shard, tally: Tally, claimed: dict[int, bytearray]) -> Partial:
     flaws = [flaw for role in ("gold", "trace") for flaw in sorted(shard.flaws[role])][:MOST_PROBLEMS]
     return Partial(
-        tally, shard.replaced, claimed, flaws, shard.flaw_count, {}, [], {}, [], array("Q"), shard.traces, {}, []
+        tally, shard.replaced, claimed, flaws, shard.flaw_count, {}, [], {}, [], array("Q"), shard.traces, {}, [],
+        shard.told,
     )  # fmt: skip
 
 

@@ -12,6 +12,7 @@ again is read once more from its file, by block and number, which is rare and ke
 """
 
 from array import array
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from operator import attrgetter, lt, or_
 from typing import TYPE_CHECKING, Any
@@ -22,7 +23,7 @@ from ragworthy.errors import MOST_PROBLEMS
 from ragworthy.load.gold import wrong_id
 from ragworthy.metrics.facts import answers as f
 from ragworthy.records import Gold, Ints, Trace
-from ragworthy.suites.answers.parallel.job import Job, Joined, Strays, Wrong, lint_flaws, spoiled
+from ragworthy.suites.answers.parallel.job import Job, Joined, Strays, Told, Wrong, lint_flaws, spoiled
 from ragworthy.suites.fork import without_gc
 from ragworthy.suites.reading import NAMELESS, Flaw, Table
 from ragworthy.suites.slices import slicer
@@ -64,6 +65,7 @@ class Shard:
         self.slices: list[tuple[str, ...]] = []
         self.gold_table = Table()
         self.trace_table = Table()
+        self.told: Told = Counter()
         self.traces = 0
         self.replaced = 0
         self.flaws: dict[str, list[Flaw]] = {"gold": [], "trace": []}
@@ -185,6 +187,8 @@ class Shard:
             records: list[Trace] = decoder.records(block)
             full = self._take_faults("trace", decoder)
             self.traces += len(records)
+            if job.told is not None and not (job.wide and self.part):  # of a file that all parts read, one tells
+                self.told.update(job.told(records, block.data))
             yield records, first, len(block.data)
             if self._nameless:
                 offsets = [] if full else job.traces.offsets(block)
