@@ -68,18 +68,6 @@ class Trace(msgspec.Struct, frozen=True, gc=False):
     error_code: str | None = None
 
 
-class PlainAnswer(Answer, frozen=True, gc=False):
-    """An answer whose citations are ids, as nearly all are."""
-
-    citations: list[str] | None = None
-
-
-class PlainTrace(Trace, frozen=True, gc=False):
-    """A trace that cites ids and nothing else: there is no payload in it to look for."""
-
-    answer_json: PlainAnswer | None = None
-
-
 class Chunk(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True):
     """A piece of the corpus with its text: a block, or a part of a long one. Ours have every field, others only some.
 

@@ -15,12 +15,11 @@ from ragworthy.errors import Problem
 from ragworthy.load.evidence import wrong_evidence
 from ragworthy.load.lines import BOM, Block, Source
 from ragworthy.load.lines import lines_of as lines_of
-from ragworthy.load.payload import CITING, MARK, cited, with_ids
+from ragworthy.load.payload import CITING, MARK, PlainTrace, cited, with_ids
 from ragworthy.records import (
     Answer,
     Chunk,
     Gold,
-    PlainTrace,
     RetrievalGold,
     RetrievalTrace,
     Run,

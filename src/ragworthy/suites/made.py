@@ -13,9 +13,10 @@ from typing import Any, NamedTuple, TypeAlias
 import msgspec
 
 from ragworthy.load.decode import Decoder
+from ragworthy.load.payload import PlainTrace
 from ragworthy.load.sources import Source
 from ragworthy.names import MADE, TRACED
-from ragworthy.records import PlainTrace, Trace
+from ragworthy.records import Trace
 from ragworthy.report.made import several
 from ragworthy.report.part import Note
 from ragworthy.suites.fork import answer, processes, workers

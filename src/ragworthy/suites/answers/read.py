@@ -20,8 +20,8 @@ from ragworthy.suites.answers.parallel.job import Job, Measured, Offender, Tally
 from ragworthy.suites.answers.parallel.measure import measure
 from ragworthy.suites.answers.parallel.parts import Part, merged, pass_of
 from ragworthy.suites.answers.reruns import Copy, Rerun, copies, open_reruns, pooled, rerun_of
-from ragworthy.suites.answers.second import Look, look_at, places_of
-from ragworthy.suites.clusters import Clusters, clusters_of
+from ragworthy.suites.answers.second import Look, clusters_in, look_at
+from ragworthy.suites.clusters import Clusters
 from ragworthy.suites.crowds import Home, Placed, place_of, placed_by
 from ragworthy.suites.fork import processes
 from ragworthy.suites.locked import locks_of
@@ -281,7 +281,8 @@ def read_runs(
     """
     rules, corpus = how.rules, how.corpus
     apart = dict(zip(roles, parts or (), strict=False))
-    look = cache(partial(look_at, opened["gold"], corpus.bindings, corpus.placed))
+    all_rows = request.keep_rows or rules.by_rule is not None
+    look = cache(partial(look_at, opened["gold"], corpus.bindings, corpus.placed, all_rows=all_rows))
 
     def meanwhile() -> None:
         opened.hash_all()
@@ -336,18 +337,9 @@ def kept(found: Measured, opened: Opened, rules: f.Rules, corpus: "Corpus", look
         how=rules,
         bindings=corpus.bindings,
         slices=found.slices,
-        clusters=_clusters(found, opened["gold"], look, corpus),
+        clusters=clusters_in(found.qids, opened["gold"], look, corpus.bindings, corpus.placed),
         homes=look.homes if len(golds) == len(found.qids) else (),
     )
-
-
-def _clusters(found: Measured, source: Source, look: Look, corpus: "Corpus") -> Clusters | None:
-    """Where every question belongs, by its gold item once more; nothing of more questions than rows are kept of."""
-    if not found.qids or len(found.qids) > MOST:
-        return None
-    if look.clusters is not None:
-        return look.clusters
-    return clusters_of(found.qids, places_of(_all(source, Gold), corpus.bindings, corpus.placed)[0])
 
 
 def _places(found: Measured, opened: Opened) -> dict[int, list[Place]]:

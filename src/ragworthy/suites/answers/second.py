@@ -1,6 +1,6 @@
 """The gold set once more, where it is small: what each question is about, and where its first evidence stands."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from ragworthy.load.decode import Decoder
@@ -8,6 +8,7 @@ from ragworthy.load.gold import name_of, resolved
 from ragworthy.load.sources import Source
 from ragworthy.metrics.facts.wanted import first_of, place_of
 from ragworthy.records import Gold
+from ragworthy.rows import MOST
 from ragworthy.suites.answers.bound import Bindings
 from ragworthy.suites.answers.fit import UP_TO
 from ragworthy.suites.clusters import About, Clusters, clusters_of, document_of
@@ -23,17 +24,31 @@ class Look(NamedTuple):
     homes: Sequence[Home] = ()
 
 
-def look_at(source: Source, bound: Bindings | None, placed: Placed) -> Look:
-    """The gold items of a set of up to 32 MiB."""
+def look_at(source: Source, bound: Bindings | None, placed: Placed, *, all_rows: bool) -> Look:
+    """The gold items of a set of up to 32 MiB; where they belong, if rows are kept of so many or of `all_rows`."""
     if source.size > UP_TO:
         return Look()
     with without_gc():
-        golds: list[Gold] = []
-        decoder = Decoder(Gold)
-        for block in source.blocks():
-            golds += decoder.records(block)
+        golds = list(_items(source))
+        if len(golds) > MOST and not all_rows:
+            return Look(golds)
         topics, homes = places_of(golds, bound, placed)
         return Look(golds, clusters_of(list(map(name_of, golds)), topics), homes)
+
+
+def clusters_in(
+    qids: Sequence[str], source: Source, look: Look, bound: Bindings | None, placed: Placed
+) -> Clusters | None:
+    """Where every question belongs; nothing of more questions than rows are kept of."""
+    if not qids or len(qids) > MOST:
+        return None
+    return look.clusters or clusters_of(qids, places_of(_items(source), bound, placed)[0])
+
+
+def _items(source: Source) -> Iterator[Gold]:
+    decoder = Decoder(Gold)
+    for block in source.blocks():
+        yield from decoder.records(block)
 
 
 def places_of(golds: Iterable[Gold], bound: Bindings | None, placed: Placed) -> tuple[list[About], list[Home]]:

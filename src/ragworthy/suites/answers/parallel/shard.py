@@ -63,8 +63,7 @@ class Shard:
         self._of: Ints = array("q")
         """In which part the trace of each row stands, where parts were read apart; empty where all are of this one."""
         self.slices: list[tuple[str, ...]] = []
-        self.gold_table = Table()
-        self.trace_table = Table()
+        self.gold_table, self.trace_table = Table(), Table()
         self.told: Told = Counter()
         self.traces = 0
         self.replaced = 0
@@ -82,9 +81,8 @@ class Shard:
         self._late: dict[int, int] = {}
         self._strays: dict[str, int] = {}
         self._earlier: dict[str, int] = {}
-        self._facts = f.trace_flags(job.rules)
-        if job.damage is not None:
-            self._facts = spoiled(self._facts, job.damage)
+        facts = f.trace_flags(job.rules)
+        self._facts = facts if job.damage is None else spoiled(facts, job.damage)
 
     @property
     def index(self) -> dict[str, int]:
@@ -150,8 +148,7 @@ class Shard:
             records: list[Gold] = decoder.records(block)
             full = self._take_faults("gold", decoder)
             qids: list[str] = list(map(_QID, records))
-            if not all(qids):
-                qids = [gold.qid or gold.q_id or "" for gold in records]
+            qids = qids if all(qids) else [gold.qid or gold.q_id or "" for gold in records]
             last = self.qids[-1] if self.qids else ""
             self._rising = self._rising and all(map(lt, [last, *qids], qids))
             known = {} if self._rising else self.index
@@ -187,7 +184,7 @@ class Shard:
             records: list[Trace] = decoder.records(block)
             full = self._take_faults("trace", decoder)
             self.traces += len(records)
-            if job.told is not None and not (job.wide and self.part):  # of a file that all parts read, one tells
+            if job.told and not (job.wide and self.part):  # of a file that all parts read, one tells
                 self.told.update(job.told(records, block.data))
             yield records, first, len(block.data)
             if self._nameless:
@@ -202,8 +199,7 @@ class Shard:
         if self._in_order(records, first):
             return len(records)
         index, items, flags, taken, facts = self.index, self.items, self.flags, self.taken, self._facts
-        compared = self.compared
-        matched = 0
+        compared, matched = self.compared, 0
         for number, trace in enumerate(records, first):
             qid = trace.qid or trace.q_id
             row = index.get(qid)  # type: ignore[arg-type]  # None is never a key
@@ -230,8 +226,7 @@ class Shard:
             return False
         row = self._next
         qids: list[str | None] = list(map(_QID, records))
-        if not all(qids):
-            qids = [trace.qid or trace.q_id for trace in records]
+        qids = qids if all(qids) else [trace.qid or trace.q_id for trace in records]
         if self.qids[row] != qids[0]:
             found = self.index.get(qids[0])  # type: ignore[arg-type]  # None is never a key
             if found is None:
@@ -276,7 +271,8 @@ class Shard:
 
     def _give_up(self) -> None:
         """Nothing more of the gold set is to come in this part."""
-        self._strays.update((qid, number) for qid, (number, _) in self._waiting.items())
+        # What was set aside at once came later than what has waited: of one question the last one counts.
+        self._strays = {qid: number for qid, (number, _) in self._waiting.items()} | self._strays
         self._waiting.clear()
 
     # parts that were read apart
