@@ -146,3 +146,24 @@ def test_rows_that_know_which_are_alike_are_written_as_any_others() -> None:
 
 def test_an_interval_without_clusters_is_the_plain_one() -> None:
     assert wilson_clustered({f"q{nth}": (nth % 2, 1) for nth in range(40)}) == wilson(20, 40)
+
+
+@pytest.mark.parametrize("jobs", [1, 2, 3])
+def test_the_last_trace_of_a_question_counts_in_any_order(jobs: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ragworthy.suites.fork.SMALL", 0)
+    rng = random.Random(4)
+    names = [f"q{nth:05d}" for nth in range(6000)]
+    padding = "long " * 20  # so that each part has several blocks of gold items, and traces wait for them
+    gold = [{"qid": one, "question": f"{padding}{one}?", "answerable": False} for one in names]
+    traces = [
+        {"qid": one, "retrieved_ids": [], "answer_json": {"claim": rng.choice(["not in context", "It is."])}}
+        for one in names * 3
+    ]
+    rng.shuffle(traces)
+    write_jsonl(Path("gold.jsonl"), gold)
+    write_jsonl(Path("traces.jsonl"), traces)
+    last = {one["qid"]: one["answer_json"] for one in traces}
+    refused = sum(one == {"claim": "not in context"} for one in last.values())
+    found = score("answers", gold="gold.jsonl", traces="traces.jsonl", jobs=jobs).report["suites"]["answers"]["counts"]
+    assert (found["refused"], found["answered"]) == (refused, len(names) - refused)
+    assert found["duplicate_traces"] == 2 * len(names)
