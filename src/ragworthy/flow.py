@@ -182,7 +182,7 @@ def find(suite: Suite, request: Request, progress: Progress | None = None) -> Op
     suite = suite.variant(request)
     opened = open_inputs(suite, request)
     evidence = suite.told(request, _read(suite, request, opened, progress))
-    evidence = evidence._replace(provenance=_made(suite, request, opened) | dict(evidence.provenance))
+    evidence = evidence._replace(provenance=_made(suite, request, opened, evidence) | dict(evidence.provenance))
     opened.check_unchanged()
     summary = summarise(suite, request, evidence)
     bound = with_good(suite.bind(request, evidence, summary, baseline_of(suite, opened, evidence, summary)))
@@ -192,13 +192,14 @@ def find(suite: Suite, request: Request, progress: Progress | None = None) -> Op
     return Open(suite, found, bound, each, differences_of(suite, bound, summary))
 
 
-def _made(suite: Suite, request: Request, opened: Opened) -> dict[str, Any]:
+def _made(suite: Suite, request: Request, opened: Opened, evidence: Evidence) -> dict[str, Any]:
     """How the traces were made, by what they and the index beside them say."""
     inputs = suite.inputs(request)
     corpus = next((request.get(one.key) for one in inputs if one.form == "corpus" and one.key == "corpus"), None)
     roles = {one.report_role for one in inputs if one.receipt_role == "trace" and one.form in ("records", "files")}
     traces = [source for role, source in opened.sources.items() if role.partition(":")[0] in roles]
-    return provenance(said_by(traces, request.jobs, request.parts, request.engine), Beside(request.commit, corpus))
+    said = said_by(traces, request.jobs, request.parts, evidence.told, request.engine)
+    return provenance(said, Beside(request.commit, corpus))
 
 
 def _prove(several: Sequence[Open]) -> Proven:

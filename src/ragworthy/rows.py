@@ -57,6 +57,16 @@ class Rows(NamedTuple):
     own: Mapping[str, tuple[str | None, ...]] = {}
     """What metrics of all questions at once look at, by a name of the suite: the votes of two raters, for example."""
 
+    alike: Sequence[int] = ()
+    """Questions with the same number say the same in `words`; the numbers count from 0. No file has them, and where
+    nobody knows them there are none.
+    """
+
+    def words_at(self, places: Sequence[int]) -> "Rows":
+        """These rows with the words of some questions only."""
+        words = {name: tuple([column[nth] for nth in places]) for name, column in self.words.items()}
+        return self._replace(words=words)
+
     def places(self) -> dict[str, int]:
         """Where each question stands."""
         return {qid: nth for nth, qid in enumerate(self.qids)}
@@ -159,10 +169,23 @@ def encoded(rows: Rows) -> dict[str, Any]:
         "cause": _column(rows.causes, str),
         "runs": _column(rows.runs, str),
         "slices": _column(rows.slices, _listed),
-        "words": {name: _column(words, text_of) for name, words in rows.words.items()},
+        "words": _words(rows),
         "own": {name: _column(column, str) for name, column in rows.own.items()},
     }
     return body | {"sha256": _hash(body)}
+
+
+def _words(rows: Rows) -> dict[str, dict[str, Any]]:
+    """The columns of all metrics; where rows know which of them are alike, only different ones are looked at."""
+    if not rows.alike:
+        return {name: _column(words, text_of) for name, words in rows.words.items()}
+    place = dict(zip(rows.alike, range(len(rows.alike)), strict=True))
+    some = rows.words_at([place[number] for number in range(len(place))])
+    columns = {name: _column(words, text_of) for name, words in some.words.items()}
+    for column in columns.values():
+        codes = list(map(column["codes"].__getitem__, rows.alike))
+        column["codes"] = "".join(codes) if isinstance(column["codes"], str) else codes
+    return columns
 
 
 def decoded(body: Any) -> Rows:

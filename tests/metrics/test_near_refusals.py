@@ -3,7 +3,9 @@
 import pytest
 
 from conftest import run_cli, write_jsonl
+from ragworthy import text as t
 from ragworthy.load.refusal_packs import load_refusal_pack
+from ragworthy.metrics.facts import near
 from ragworthy.metrics.facts.near import reads_like_refusal
 from ragworthy.metrics.facts.refusals import refusing
 from ragworthy.text import trim_fold
@@ -29,6 +31,21 @@ from ragworthy.text import trim_fold
 )
 def test_it_is_noticed_in_other_languages_too(claim: str) -> None:
     assert reads_like_refusal(trim_fold(claim))
+
+
+@pytest.mark.parametrize(
+    ("seed", "hints"),
+    [
+        (near._SEED, t._HINTS),
+        (near._SEED, near._HINTS),
+        (near._WIDE_SEED, t._WIDE_HINTS),
+        (near._WIDE_SEED, near._WIDE_HINTS),
+    ],
+)
+def test_whatever_has_a_hint_has_a_seed(seed: str, hints: tuple[str, ...]) -> None:
+    wide = seed == near._WIDE_SEED
+    unfound = [one for one in hints if (wide or one.isascii()) and not t.compiled(seed).search(f"x {one}y")]
+    assert not unfound
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ragworthy.paired.clusters import design_effect, totals, wilson_clustered
+from ragworthy.paired.clusters import alike, design_effect, totals, wilson_clustered
 from ragworthy.stats import Interval, wilson, wilson_mean
 
 
@@ -17,7 +17,7 @@ from ragworthy.stats import Interval, wilson, wilson_mean
 def test_where_every_cluster_is_one_case_it_is_wilson_to_the_byte(values: list[bool]) -> None:
     found = totals([int(value) for value in values], [str(n) for n in range(len(values))])
     assert repr(wilson_clustered(found)) == repr(wilson(sum(values), len(values)))
-    assert design_effect(found) == 1
+    assert design_effect(alike(found)) == 1
 
 
 def test_by_hand() -> None:
@@ -27,7 +27,7 @@ def test_by_hand() -> None:
     (0.83333 + 0.96269 ± 4.302653·√(0.0144444 + 0.0500598)) / 2.92537.
     """
     found = {"a": (9, 10), "b": (6, 10), "c": (10, 10)}
-    assert design_effect(found) == pytest.approx(3.12)
+    assert design_effect(alike(found)) == pytest.approx(3.12)
     assert wilson_clustered(found) == pytest.approx((0.240395, 0.987486), abs=2e-5)
 
 
@@ -39,19 +39,19 @@ def test_the_design_effect_is_the_robust_variance_over_the_plain_one() -> None:
     sums = np.array([rest[clusters == g].sum() for g in range(12)])
     robust = 12 / 11 * (sums**2).sum() / 300**2
     found = totals([int(value) for value in values], [str(g) for g in clusters])
-    assert design_effect(found) == pytest.approx(robust / (values.mean() * (1 - values.mean()) / 300), rel=1e-12)
+    assert design_effect(alike(found)) == pytest.approx(robust / (values.mean() * (1 - values.mean()) / 300), rel=1e-12)
 
 
 def test_equal_cases_in_a_cluster_are_worth_one() -> None:
     """Each question asked ten times with the same result: as many cases as questions, but for G/(G−1)."""
     found = {str(n): (10 * (n % 2), 10) for n in range(40)}
-    assert design_effect(found) == pytest.approx(10 * 40 / 39)
+    assert design_effect(alike(found)) == pytest.approx(10 * 40 / 39)
 
 
 def test_clusters_that_differ_less_than_chance_make_nothing_narrower() -> None:
     """A half in each of 30 clusters: the effect is 1, and t is a little wider than z."""
     found = {str(n): (5, 10) for n in range(30)}
-    assert design_effect(found) == 1
+    assert design_effect(alike(found)) == 1
     wide, plain = wilson_clustered(found), wilson(150, 300)
     assert wide is not None and plain is not None
     assert wide.low < plain.low < plain.high < wide.high

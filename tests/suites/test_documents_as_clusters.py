@@ -18,7 +18,7 @@ from conftest import run_cli, write_jsonl
 from places import DATA
 from ragworthy import flow
 from ragworthy.load.baseline import load_report
-from ragworthy.paired.clusters import design_effect, spread, totals, wilson_clustered
+from ragworthy.paired.clusters import alike, design_effect, spread, totals, wilson_clustered
 from ragworthy.records import Gold, GoldSource
 from ragworthy.rows import Rows
 from ragworthy.stats import wilson
@@ -222,7 +222,7 @@ def test_a_slice_has_its_own_clusters() -> None:
     found = {name: one["answers.precision"] for name, one in slices.items()}
     assert {name: one["clusters"] for name, one in found.items()} == {"topic=a": 3, "topic=b": 3}
     assert found["topic=b"]["deff"] == 1.0
-    assert found["topic=a"]["deff"] == design_effect({"0": (0, 4), "1": (0, 4), "2": (4, 4)})
+    assert found["topic=a"]["deff"] == design_effect(alike({"0": (0, 4), "1": (0, 4), "2": (4, 4)}))
 
 
 def test_repeated_questions_are_worth_no_more_than_different_ones() -> None:
@@ -281,11 +281,11 @@ def test_how_many_questions_are_about_nothing_is_no_chance() -> None:
     x = Fraction(95, 120)
     wanted = Fraction(10, 9) * 10 * Fraction(1, 4) / 120**2 / (x * (1 - x) / 120)
     assert wanted < 1
-    assert spread(found, apart=apart) == (Fraction(10, 9) * 10 * Fraction(1, 4) / 120**2, 9)
-    assert design_effect(found, apart=apart) == 1.0
-    assert design_effect(found) > 2
+    assert spread(alike(found, apart)) == (Fraction(10, 9) * 10 * Fraction(1, 4) / 120**2, 9)
+    assert design_effect(alike(found, apart)) == 1.0
+    assert design_effect(alike(found)) > 2
     found["d0"] = (0, 10)
-    assert design_effect(found, apart=apart) < design_effect(found)
+    assert design_effect(alike(found, apart)) < design_effect(alike(found))
 
 
 # real data

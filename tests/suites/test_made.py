@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,11 @@ from conftest import Row, run_cli, write_jsonl
 from ragworthy import flow
 from ragworthy.comparison.likeness import change_lines, changed, told_of
 from ragworthy.errors import RagworthyError
-from ragworthy.load.sources import open_source
+from ragworthy.load.decode import Decoder
+from ragworthy.load.sources import Block, open_source
+from ragworthy.records import Trace
 from ragworthy.report.made import lines
-from ragworthy.suites.made import mixed, said_by
+from ragworthy.suites.made import ToldTrace, mixed, said_by, told_in
 
 MADE = ("index_hash", "commit", "normaliser", "reranker", "retriever")
 SAID: Row = {
@@ -383,3 +386,24 @@ def test_a_value_reads_the_same_wherever_it_is_shown() -> None:
     assert change_lines({"retriever": ways[0]}, {"retriever": ways[1]}) == [
         "retriever: mode bm25, exact true → mode dense, exact none"
     ]
+
+
+@pytest.mark.parametrize("cited", ['"a"', '{"snippet_id": "a"}', "7"])
+def test_traces_tell_the_same_whether_they_are_scored_or_only_looked_at(cited: str) -> None:
+    told = ['"commit": "a1"', '"knobs": {"k": 5,  "b": 1.0}', '"knobs": null, "index_hash": ""', '"q": "?"']
+    lines = [
+        f'{{"qid": "q{nth}", "answer_json": {{"claim": "c", "citations": [{cited}]}}, {told[nth // 3 % 4]}}}\n'.encode()
+        for nth in range(40)
+    ]
+    for some in (lines, lines[:3], lines[:1] * 9, []):
+        block = Block(0, b"".join(some))
+        records = Decoder(Trace, usual=ToldTrace).records(block)
+        assert len(records) == len(some)
+        found = told_in(records, block.data)
+        assert found == told_in([], block.data)
+        assert found.total() == len(some)
+    assert found == {}
+    apart = [json.loads(line) for line in lines]
+    expected = Counter(tuple(json.dumps(one.get(key)) for key in ("commit", "knobs", "index_hash")) for one in apart)
+    whole = told_in(Decoder(Trace, usual=ToldTrace).records(Block(0, b"".join(lines))), b"".join(lines))
+    assert sorted(whole.values()) == sorted(expected.values())

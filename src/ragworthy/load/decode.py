@@ -1,10 +1,12 @@
 """Blocks of lines to typed records; where a line is broken, to problems that say exactly what is wrong.
 
-Whole blocks are decoded at once. Only when that fails, or the count does not fit, each line of the block is looked at.
+Blocks are decoded in one go. Only where that fails, each line of the block is looked at by itself.
 """
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from functools import partial
+from io import BytesIO
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
@@ -13,7 +15,7 @@ from ragworthy.errors import Problem
 from ragworthy.load.evidence import wrong_evidence
 from ragworthy.load.lines import BOM, Block, Source
 from ragworthy.load.lines import lines_of as lines_of
-from ragworthy.load.payload import CITING, MARK, cited, with_ids
+from ragworthy.load.payload import CITING, MARK, PlainTrace, cited, with_ids
 from ragworthy.records import (
     Answer,
     Chunk,
@@ -55,13 +57,14 @@ class Fault(NamedTuple):
 class Decoder(Generic[Record]):
     """Decodes blocks into records of one type.
 
-    `explain` says what does not fit a record, for types that this module does not know.
+    `explain` says what does not fit a record, for types that this module does not know; `usual` is a narrower type, in
+    which blocks come that it fits as a whole.
     """
 
-    def __init__(self, kind: type[Record], explain: Explain | None = None) -> None:
-        decoder = msgspec.json.Decoder(kind)
-        self._all: Callable[[bytes], list[Record]] = decoder.decode_lines
-        self._one: Callable[[bytes], Record] = decoder.decode
+    def __init__(self, kind: type[Record], explain: Explain | None = None, usual: type[Record] | None = None) -> None:
+        self._one: Callable[[bytes], Record] = msgspec.json.Decoder(kind).decode
+        plain = usual or _PLAIN.get(kind)
+        self._usual: Callable[[bytes], Record] | None = None if plain is None else msgspec.json.Decoder(plain).decode
         self._explain = explain or _EXPLAIN[kind]
         self._mend: Callable[[Any], Any] = _MEND.get(kind) or partial(msgspec.convert, type=kind)
         self._plain: Callable[[Any], Any] = cited if kind in CITING else lambda one: one
@@ -72,20 +75,16 @@ class Decoder(Generic[Record]):
         data = block.data
         if data.isspace():
             return []
-        lines = data.count(b"\n") + (not data.endswith(b"\n"))
-        # The decoder takes any white space between records, and line ends inside them. Where every line ends with
-        # a brace and the next one starts with one, no line end can be inside a record; then one record for each line
-        # means one on each line. Blank lines and spaces around records take the long way.
-        between = data.count(b"}\n{") or data.count(b"}\r\n{")
-        if between != lines - 1:
-            return self._line_by_line(block)
         try:
             if not data.isascii():
                 data.decode()
-            records = self._all(data)
+            # A line at a time, so that each is one record: `decode_lines` takes any white space between records, and
+            # line ends inside them, and looking for these takes longer than it saves.
+            if self._usual is not None:
+                with suppress(msgspec.ValidationError):
+                    return [*map(self._usual, BytesIO(data))]
+            records = [*map(self._one, BytesIO(data))]
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-            return self._line_by_line(block)
-        if len(records) != lines:
             return self._line_by_line(block)
         return [*map(self._plain, records)] if MARK in data else records
 
@@ -313,6 +312,8 @@ _EXPLAIN: dict[type, Explain] = {
     StructuredGold: _of_questions(StructuredGold, "RW-G01", "RW-Q01", ("id", "qid")),
     StructuredOutput: _of_questions(StructuredOutput, "RW-T01", "RW-T02", ("id", "qid")),
 }
+_PLAIN: dict[type, type] = {Trace: PlainTrace}
+"""A narrower type that is tried first: what fits it needs no second look."""
 _MEND: dict[type, Callable[[dict[str, Any]], Any]] = {
     Trace: _mend_trace,
     RetrievalTrace: lambda value: msgspec.convert(with_ids(value), RetrievalTrace),

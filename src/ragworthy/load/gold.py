@@ -3,6 +3,7 @@ checked alike by every suite that takes them.
 """
 
 from collections.abc import Callable, Container, Sequence
+from operator import attrgetter
 from typing import NamedTuple, TypeAlias
 
 from msgspec.structs import replace
@@ -63,7 +64,7 @@ Groups: TypeAlias = list[list[str]]
 """The ids that hold each piece of evidence: any id of a group will do."""
 Bind: TypeAlias = Callable[[Gold], Groups]
 """From a gold item to the chunks that hold its evidence; a group without any for what no chunk holds."""
-_MARKS = tuple(f'"gold_{name}"'.encode() for name in ("evidence", "source", "groups"))
+_GROUPS = attrgetter("gold_groups")
 
 
 def names_evidence(gold: Gold) -> bool:
@@ -93,7 +94,7 @@ def resolved(gold: Gold, bind: Bind | None = None) -> Gold:
 
 
 class GoldDecoder(Decoder[Gold]):
-    """Decodes gold items of the answers suite, each as it is scored. Where nobody names evidence, nothing is added."""
+    """Decodes gold items of the answers suite, each as it is scored."""
 
     def __init__(self, bind: Bind | None = None) -> None:
         super().__init__(Gold)
@@ -102,9 +103,9 @@ class GoldDecoder(Decoder[Gold]):
     def records(self, block: Block) -> list[Gold]:
         """The items of a block; what cannot be read goes to `faults`."""
         found = super().records(block)
-        if any(mark in block.data for mark in _MARKS):
-            return [resolved(one, self._bind) for one in found]
-        return found
+        if self._bind is None and list(map(_GROUPS, found)).count(None) == len(found):
+            return found
+        return [resolved(one, self._bind) for one in found]
 
 
 def problems_of(

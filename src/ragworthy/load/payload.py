@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from ragworthy.records import Run, Trace
+from ragworthy.records import Answer, Run, Trace
 
 MARK = b'"snippet_id"'
 """What a block of lines holds where its citations may be payloads."""
@@ -65,3 +65,15 @@ def _is_payload(one: Any) -> bool:
 
 CITING = (Trace, Run)
 """Records whose citations are ids and nothing more."""
+
+
+class PlainAnswer(Answer, frozen=True, gc=False):
+    """An answer whose citations are ids, as nearly all are."""
+
+    citations: list[str] | None = None
+
+
+class PlainTrace(Trace, frozen=True, gc=False):
+    """A trace that cites ids and nothing else: there is no payload in it to look for."""
+
+    answer_json: PlainAnswer | None = None

@@ -66,54 +66,82 @@ class Spread(NamedTuple):
     """
 
 
-def spread(found: Totals, *, unit: int = 1, apart: Container[str] = ()) -> Spread:
+Alike = Mapping[tuple[int | Fraction, int, bool], int]
+"""How many clusters have the same sum and the same number of cases, and stand apart or do not: a variance depends on
+nothing else, and thousands of documents are a few dozen different ones.
+"""
+
+
+def alike(found: Totals, apart: Container[str] = ()) -> Alike:
+    """Clusters of which nobody needs to know the names.
+
+    >>> dict(alike({"a": (1, 2), "b": (1, 2), "q7": (1, 1)}, apart={"q7"}))
+    {(1, 2, False): 2, (1, 1, True): 1}
+    """
+    return Counter((total, size, name in apart) for name, (total, size) in found.items())
+
+
+def spread(found: Alike, *, unit: int = 1) -> Spread:
     """G/(G−1) · Σs_g²/n², with s_g the sum of what the cases of a cluster lie above the mean.
 
     Clusters of two kinds whose numbers somebody chose, questions about documents and unanswerable ones that are about
-    none, are two strata: `apart` has the clusters of one. What lies between strata is not chance, so each has the mean
-    of its own s_g taken off. A stratum of one cluster is none.
+    none, are two strata: those of one stand `apart`. What lies between strata is not chance, so each has the mean of
+    its own s_g taken off. A stratum of one cluster is none.
 
-    >>> spread({"a": (2, 2), "b": (0, 2)})
+    >>> spread(alike({"a": (2, 2), "b": (0, 2)}))
     Spread(variance=Fraction(1, 4), degrees=1)
     """
-    weight = sum([size for _, size in found.values()])
-    mean = Fraction(sum([total for total, _ in found.values()])) / (weight * unit)
+    weight, whole = _sums(found)
+    mean = Fraction(whole) / (weight * unit)
     top, bottom = mean.numerator * unit, mean.denominator
-    above = {name: total * bottom - top * size for name, (total, size) in found.items()}  # integers where sums are
-    parts: tuple[list[Any], list[Any]] = ([], [])
-    for name, one in above.items():
-        parts[name in apart].append(one)
-    strata = parts if min(map(len, parts)) > 1 else [list(above.values())]
+    parts: tuple[list[tuple[Any, int]], list[tuple[Any, int]]] = ([], [])
+    for (total, size, apart), count in found.items():
+        parts[apart].append((total * bottom - top * size, count))  # integers where sums are
+    strata = parts if min(map(_how_many, parts)) > 1 else [[*parts[0], *parts[1]]]
     variances = [
-        Fraction(len(one) * sum([value * value for value in one]) - sum(one) ** 2, len(one) - 1)
+        Fraction(
+            _how_many(one) * sum([count * value * value for value, count in one])
+            - sum([count * value for value, count in one]) ** 2,
+            _how_many(one) - 1,
+        )
         / (unit * bottom * weight) ** 2
         for one in strata
     ]
-    whole = sum(variances, Fraction(0))
-    shares = sum(part * part / (len(one) - 1) for part, one in zip(variances, strata, strict=True))
-    return Spread(whole, int(whole * whole / shares) if shares else len(found) - 1)
+    variance = sum(variances, Fraction(0))
+    shares = sum(part * part / (_how_many(one) - 1) for part, one in zip(variances, strata, strict=True))
+    return Spread(variance, int(variance * variance / shares) if shares else sum(found.values()) - 1)
 
 
-def design_effect(found: Totals, *, unit: int = 1, cases: int | None = None, apart: Container[str] = ()) -> float:
+def _how_many(clusters: list[tuple[Any, int]]) -> int:
+    return sum([count for _, count in clusters])
+
+
+def _sums(found: Alike) -> tuple[int, int | Fraction]:
+    """Of all clusters the number of cases and the sum."""
+    weight = sum([size * count for (_, size, _), count in found.items()])
+    return weight, sum([total * count for (total, _, _), count in found.items()])
+
+
+def design_effect(found: Alike, *, unit: int = 1, cases: int | None = None) -> float:
     """How many times wider the variance is than that of as many cases without clusters; never below 1.
 
     The `spread` over x̄(1−x̄)/n. Where every cluster is one case, where there is only one cluster, or all cases are
     alike, it is 1. `unit` is the greatest value of a case, so that sums can be whole numbers; `cases` is what it is
     compared with, where some cases are repeated.
 
-    >>> design_effect({"a": (2, 2), "b": (0, 2)}), design_effect({"a": (1, 1), "b": (0, 1)})
+    >>> design_effect(alike({"a": (2, 2), "b": (0, 2)})), design_effect(alike({"a": (1, 1), "b": (0, 1)}))
     (4.0, 1.0)
-    >>> design_effect({"a": (6, 2), "b": (0, 2)}, unit=3, cases=2)
+    >>> design_effect(alike({"a": (6, 2), "b": (0, 2)}), unit=3, cases=2)
     2.0
     """
-    return _effect(found, unit, cases, lambda: spread(found, unit=unit, apart=apart))
+    return _effect(found, unit, cases, lambda: spread(found, unit=unit))
 
 
-def _effect(found: Totals, unit: int, cases: int | None, how: Callable[[], Spread]) -> float:
+def _effect(found: Alike, unit: int, cases: int | None, how: Callable[[], Spread]) -> float:
     """The design effect from the spread, which is worked out where it counts."""
-    weight = sum([size for _, size in found.values()])
-    whole = sum([total for total, _ in found.values()])
-    if len(found) < 2 or len(found) == weight or whole in (0, weight * unit):
+    weight, whole = _sums(found)
+    clusters = sum(found.values())
+    if clusters < 2 or clusters == weight or whole in (0, weight * unit):
         return 1.0
     mean = Fraction(whole) / (weight * unit)
     plain = mean * (1 - mean) / (weight if cases is None else cases)
@@ -126,12 +154,13 @@ def wilson_clustered(
     """The 95 % Wilson interval with n / design effect cases, and t with G − 1 degrees for z; None without cases.
 
     Where every cluster is one case it is the plain one. One cluster of several cases says nothing of others: 0 to 1.
-    `unit`, `cases` and `apart` are those of `design_effect`; the interval is of the mean over `unit`.
+    `unit` and `cases` are those of `design_effect`, `apart` is that of `alike`; the interval is of the mean over
+    `unit`.
 
     >>> [round(end, 3) for end in wilson_clustered({"a": (9, 10), "b": (6, 10), "c": (10, 10)})]
     [0.24, 0.987]
     """
-    return clustered(found, unit=unit, cases=cases, apart=apart).interval
+    return clustered(alike(found, apart), unit=unit, cases=cases).interval
 
 
 class Clustered(NamedTuple):
@@ -141,17 +170,18 @@ class Clustered(NamedTuple):
     deff: float
 
 
-def clustered(found: Totals, *, unit: int = 1, cases: int | None = None, apart: Container[str] = ()) -> Clustered:
+def clustered(found: Alike, *, unit: int = 1, cases: int | None = None) -> Clustered:
     """`wilson_clustered` and `design_effect` together: the spread, which takes longest, is worked out once."""
-    count, weight = len(found), sum([size for _, size in found.values()])
+    count = sum(found.values())
+    weight, whole = _sums(found)
     if weight == 0:
         return Clustered(None, 1.0)
-    mean = Fraction(sum([total for total, _ in found.values()])) / (weight * unit)
+    mean = Fraction(whole) / (weight * unit)
     if count == weight:
         return Clustered(wilson_mean(mean, weight), 1.0)
     if count == 1:
         return Clustered(Interval(0.0, 1.0), 1.0)
-    how = spread(found, unit=unit, apart=apart)
+    how = spread(found, unit=unit)
     deff = _effect(found, unit, cases, lambda: how)
     return Clustered(wilson_worth(mean, (weight if cases is None else cases) / deff, how.degrees), deff)
 

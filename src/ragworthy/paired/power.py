@@ -5,6 +5,7 @@ z of 95 % one-sided is 1.645, of 80 % power 0.842: all of it means "found in fou
 
 import math
 from fractions import Fraction
+from functools import lru_cache
 
 from ragworthy.paired.bounds import normal
 from ragworthy.stats import wilson
@@ -96,6 +97,7 @@ def cases_for(op: str, threshold: float | Fraction, rate: float | Fraction) -> i
     return max(1, math.ceil((spread / room) ** 2))
 
 
+@lru_cache(maxsize=1 << 12)  # a report asks for the same more than once, and of a million cases it takes a while
 def chance(op: str, threshold: float | Fraction, rate: float | Fraction, cases: int) -> float:
     """How often an interval gate passes with so many cases at a true rate: exactly, over all numbers of good cases.
 

@@ -1,17 +1,21 @@
 """Which questions stand or fall together: those about one document, and those that ask the same thing again."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from ragworthy.ids import stable
 from ragworthy.metrics.facts.wanted import place_of
 from ragworthy.records import Gold, GoldSource
-from ragworthy.text import fold, squeeze
+from ragworthy.text import fold
 
 DOCUMENT, QUESTION = "document", "question"
 """What a cluster is: all questions about a document, or a question with whatever asks the same."""
 NAMED = "cluster="
 """How a cluster begins that the gold set names itself."""
+
+
+About: TypeAlias = tuple[str | None, str | int | None, str | None]
+"""What a `Topic` says, field by field."""
 
 
 class Topic(NamedTuple):
@@ -36,7 +40,7 @@ class Clusters(NamedTuple):
         return self.questions if what == QUESTION else self.documents
 
 
-def clusters_of(qids: Sequence[str], topics: Iterable[Topic]) -> Clusters:
+def clusters_of(qids: Sequence[str], topics: Iterable[About]) -> Clusters:
     """The clusters of questions in gold order.
 
     What a gold item names (`cluster=…`) wins over its document (`doc=…`); a question is written by its own id, and one
@@ -48,18 +52,16 @@ def clusters_of(qids: Sequence[str], topics: Iterable[Topic]) -> Clusters:
     Clusters(documents=('doc=a.md', 'doc=b.md', 'doc=a.md', 'q4'), questions=('q1', 'q2', 'q2', 'q4'))
     """
     known = list(topics)
-    several = len({one.document for one in known if one.document}) > 1
     first: dict[str, str] = {}
-    documents: list[str] = []
-    questions: list[str] = []
-    for qid, one in zip(qids, known, strict=True):
-        text = squeeze(fold(one.question)) if one.question else ""
-        own = first.setdefault(text, qid) if text else qid
-        questions.append(own)
-        if one.named not in (None, ""):
-            documents.append(f"{NAMED}{one.named}")
-        else:
-            documents.append(f"doc={one.document}" if several and one.document else own)
+    # What `squeeze` and `fold` do: two calls for each question would be noticed.
+    texts = [" ".join((text.lower() if text.isascii() else fold(text)).split()) if text else "" for text, _, _ in known]
+    questions = [first.setdefault(text, qid) if text else qid for qid, text in zip(qids, texts, strict=True)]
+    there = {document for _, _, document in known if document}
+    about = {document: f"doc={document}" for document in there} if len(there) > 1 else {}
+    documents = [
+        f"{NAMED}{named}" if named is not None and named != "" else about.get(document or "", own)
+        for (_, named, document), own in zip(known, questions, strict=True)
+    ]
     return Clusters(tuple(documents), tuple(questions))
 
 
@@ -83,6 +85,8 @@ def document_of(
     >>> document_of(["docA#s03#p002"], None, None), document_of(["c_17"], None, None)
     ('docA', None)
     """
+    if not docs and not sources:
+        return place_of(cited[0]).doc if cited else None
     first = cited[0] if cited else None
     if docs and first is not None and (known := docs.get(first) or docs.get(stable(first))):
         return known

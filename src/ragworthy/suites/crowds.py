@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import lru_cache
 from typing import Any, NamedTuple, TypeAlias
 
 from ragworthy.ids import natural
@@ -19,7 +20,7 @@ LEAST = 3
 _RARE = 0.01
 """How often any of the groups of a kind may be named by chance."""
 
-Crowd: TypeAlias = dict[tuple[str, str], Counter[str | None]]
+Crowd: TypeAlias = dict[tuple[str, str], dict[str | None, int]]
 """What became of the questions of a group, by its kind and its name: what went wrong with each, or None."""
 
 
@@ -41,6 +42,10 @@ class Home(NamedTuple):
                 yield kind, name
 
 
+NO_HOME = Home()
+
+
+@lru_cache(maxsize=1 << 16)
 def home_at(place: Place) -> Home:
     """The home of a question whose first evidence is here. A section that is all of its document is none."""
     doc, section = place.doc, place.section
@@ -54,7 +59,7 @@ def home_of(gold: Gold, placed: Placed = place_of) -> Home:
     >>> home_of(Gold(answerable=True, gold_citations=["guide.md|s=1.2|p=000|b=001"]))
     Home(document='guide.md', section='guide.md 1.2', type=None)
     """
-    return home_at(placed(gold.gold_citations[0])) if gold.gold_citations else Home()
+    return home_at(placed(gold.gold_citations[0])) if gold.gold_citations else NO_HOME
 
 
 def placed_by(chunks: Iterable[Chunk]) -> Placed:
@@ -79,31 +84,48 @@ def add_to(crowd: Crowd, home: Home, slices: Iterable[str], what: str | None, co
     groups = [(Slice(one).field, Slice(one).value) for one in slices]
     fields = {field for field, _ in groups}
     for group in (*(one for one in home.groups() if one[0] not in fields), *dict.fromkeys(groups)):
-        crowd.setdefault(group, Counter())[what] += count
+        counts = crowd.setdefault(group, {})
+        counts[what] = counts.get(what, 0) + count
 
 
-def telling(crowd: Mapping[tuple[str, str], Counter[str | None]]) -> list[dict[str, Any]]:
+def add_homes(crowd: Crowd, homes: Iterable[tuple[Home, str | None]]) -> None:
+    """Count questions in the groups of their homes: thousands of them have the same."""
+    by_home: dict[Home, dict[str | None, int]] = {}
+    for (home, what), count in Counter(homes).items():
+        by_home.setdefault(home, {})[what] = count
+    for home, found in by_home.items():
+        for group in home.groups():
+            counts = crowd.setdefault(group, {})
+            for what, count in found.items():
+                counts[what] = counts.get(what, 0) + count
+
+
+def telling(crowd: Mapping[tuple[str, str], Mapping[str | None, int]]) -> list[dict[str, Any]]:
     """The groups that hold more than their share of what went wrong, those with most of it first.
 
     >>> crowd = {("type", "table"): Counter(below_k=9, ok=0), ("type", "prose"): Counter({None: 90, "not_cited": 1})}
     >>> [(one["name"], one["wrong"], one["cases"], one["cause"]) for one in telling(crowd)]
     [('table', 9, 9, 'below_k')]
     """
-    kinds: dict[str, list[tuple[str, int, int, str]]] = {}
+    kinds: dict[str, list[tuple[str, int, int]]] = {}
     for (kind, name), what in crowd.items():
-        wrong = what.total() - what[None]
-        main = max((one for one in what if one is not None), key=lambda one: (what[one], one), default="")
-        kinds.setdefault(kind, []).append((name, wrong, what.total(), main))
+        cases = sum(what.values())
+        kinds.setdefault(kind, []).append((name, cases - what.get(None, 0), cases))
     found = []
     for kind, groups in kinds.items():
-        whole, bad = sum(cases for _, _, cases, _ in groups), sum(wrong for _, wrong, _, _ in groups)
+        whole, bad = sum(cases for _, _, cases in groups), sum(wrong for _, wrong, _ in groups)
         crowded = [one for one in groups if _is_crowded(one[1], one[2], bad, whole, len(groups))]
         crowded.sort(key=lambda one: (-one[1], one[2], natural(one[0])))
         found += [
-            {"by": kind, "name": name, "wrong": wrong, "cases": cases, "of_all": bad, "cause": main}
-            for name, wrong, cases, main in crowded[:MOST]
+            {"by": kind, "name": name, "wrong": wrong, "cases": cases, "of_all": bad, "cause": _main(crowd[kind, name])}
+            for name, wrong, cases in crowded[:MOST]
         ]
     return found
+
+
+def _main(what: Mapping[str | None, int]) -> str:
+    """What went wrong most often."""
+    return max((one for one in what if one is not None), key=lambda one: (what[one], one), default="")
 
 
 def _is_crowded(wrong: int, cases: int, bad: int, whole: int, groups: int) -> bool:

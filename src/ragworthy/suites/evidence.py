@@ -1,5 +1,6 @@
 """The words of the promise as types: case, evidence, summary, row, ledger, offender. All of it is plain data."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from fractions import Fraction
@@ -93,6 +94,8 @@ class Evidence(NamedTuple):
     """How often each question is among the cases, where all of them were asked in several runs."""
     provenance: Mapping[str, Any] = MappingProxyType({})
     """How the traces were made, as the report has it: see `suites/made.py`, and what a suite knows besides."""
+    told: Mapping[str, Counter[tuple[bytes, ...]]] = MappingProxyType({})
+    """How many traces say what of that, by their role, where a suite has looked at it already."""
 
 
 def made_of(evidence: Evidence) -> Made:

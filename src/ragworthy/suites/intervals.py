@@ -8,8 +8,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
-from itertools import compress
-from operator import add
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ragworthy import gates as g
@@ -19,6 +18,9 @@ from ragworthy.suites.clusters import NAMED
 from ragworthy.suites.evidence import Evidence, Summary
 
 if TYPE_CHECKING:
+    from ragworthy.metrics.registry import MetricName
+    from ragworthy.paired.clusters import Alike
+    from ragworthy.rows import Rows
     from ragworthy.suites.protocol import Suite
 
 FOLDED = ("rate", "mean", "share")
@@ -41,56 +43,45 @@ def clustered(suite: "Suite", evidence: Evidence, summary: Summary) -> Summary:
         return summary
     values = dict(summary.values)
     names = [name for name in summary.names if name.id in rows.words and name.metric.kind in FOLDED]
-    parts = {name.id: _Column.of(suite.parts(name, evidence, summary)) for name in names}
-    sizes = Counter(rows.clusters[nth] for nth in suite.members(rows, None))
-    apart = {name for name, size in sizes.items() if size == 1}
-    numbered = _Clusters.of(rows.clusters, parts.values())
+    sums = _Sums(suite, rows, _Parts.of(suite, names, evidence, summary))
     for group in sorted({group for group, _ in values}, key=lambda one: one or ""):
-        members = suite.members(rows, group)
-        clusters = [numbered.begins[nth] for nth in members]
-        for name in names if runs > 1 or len({*clusters}) < len(clusters) else ():
+        together = sums.together(group)
+        for name in names if runs > 1 or together else ():
             value = values.get((group, name.id))
             if value is None or value.interval is None or not value.rate or value.undefined is not None:
                 continue
-            column = parts[name.id]
-            counts = Counter(map(add, clusters, map(column.numbers.__getitem__, members)))
+            found = sums.of(group, name.id)
             if runs > 1:
-                cases = (count for key, count in counts.items() if column.parts[key % numbered.width] is not None)
-                value = _once(value, sum(cases))
+                value = _once(value, found.there)
             alone = group is None or values[None, name.id].boundless == ONE_CLUSTER
-            values[group, name.id] = _widened(value, _totals(counts, column, numbered), apart, alone=alone)
-    return _doubted(suite, summary._replace(values=values), parts, numbered)
+            values[group, name.id] = _widened(value, found, alone=alone)
+    return _doubted(summary._replace(values=values), sums, [name.id for name in names])
 
 
-def _doubted(suite: "Suite", summary: Summary, parts: "Mapping[str, _Column]", numbered: "_Clusters") -> Summary:
+def _doubted(summary: Summary, sums: "_Sums", names: Sequence[str]) -> Summary:
     """Numbers of which many cases have no known document while others have one: nobody knows which of these go
     together, so they also get the interval that the largest design effect of questions with documents would give.
     """
-    rows, values = summary.rows, dict(summary.values)
-    known = {one for one in (() if rows is None else rows.clusters) if one.startswith((DOCUMENTED, NAMED))}
-    documented = [cluster in known for cluster in (() if rows is None else rows.clusters)]
-    if rows is None or len(known) < 2 or all(documented):
+    if not 2 <= sums.documents < sums.clusters:
         return summary
     from ragworthy.paired.clusters import design_effect, wilson_worth
 
     deff = 1.0
-    for column in parts.values():
-        counts = Counter(compress(map(add, numbered.begins, column.numbers), documented))
-        found = _totals(counts, column, numbered)
-        deff = max(deff, design_effect(found.by, unit=found.unit)) if found.by else deff
-    groups = {group: suite.members(rows, group) for group in {group for group, _ in values}}
+    for name in names:
+        found = sums.of_all(name)
+        documented = found.alike(known=True, apart=False)
+        deff = max(deff, design_effect(documented, unit=found.unit)) if documented else deff
+    values = dict(summary.values)
     for (group, name), value in summary.values.items():
-        if name not in parts or value.interval is None or not value.rate or value.exact is None:
+        if name not in names or value.interval is None or not value.rate or value.exact is None:
             continue
-        column, members = parts[name], groups[group]
-        mine = [rows.clusters[nth] for nth in members if column.parts[column.numbers[nth]] is not None]
-        homeless = sum(cluster not in known for cluster in mine)
-        if homeless * 10 >= len(mine) > 0 < homeless and deff > 1:
-            cases = value.independent or len(mine)
-            ends = wilson_worth(value.exact / value.top, cases / deff, len(known) - 1)
+        mine = sums.of(group, name)
+        if mine.homeless * 10 >= mine.there > 0 < mine.homeless and deff > 1:
+            cases = value.independent or mine.there
+            ends = wilson_worth(value.exact / value.top, cases / deff, sums.documents - 1)
             low, high = value.interval
             wide = min(low, value.top * ends.low), max(high, value.top * ends.high)
-            values[group, name] = value._replace(homeless=homeless, doubtful=wide)
+            values[group, name] = value._replace(homeless=mine.homeless, doubtful=wide)
     return summary._replace(values=values)
 
 
@@ -116,46 +107,96 @@ def _once(value: g.Value, questions: int) -> g.Value:
     return value._replace(interval=ends, independent=questions)
 
 
-def _widened(value: g.Value, found: "_Totals", apart: set[str], *, alone: bool) -> g.Value:
+def _widened(value: g.Value, found: "_Totals", *, alone: bool) -> g.Value:
     """A value with the interval that clusters give it; as it is where they say nothing.
 
-    Questions that stand for themselves are set `apart` from those of documents: somebody chose how many there are.
     `alone` says that there are no cases besides these; those of a slice may well be all of one cluster.
     """
     if alone and found.named and (value.independent or found.cases) > 1:
         return value._replace(interval=None, boundless=ONE_CLUSTER, clusters=1)
-    if not found.several or len(found.by) < 2 or not _folds_to(found, value):
+    if not found.several or found.clusters < 2 or not _folds_to(found, value):
         return value
-    if value.independent is not None and len(found.by) >= value.independent:
+    if value.independent is not None and found.clusters >= value.independent:
         return value  # the clusters are copies of a question and nothing else: it counts different questions already
     from ragworthy.paired.clusters import clustered as over_clusters
 
     # Copies of a question add nothing: however many there are, it rests on the different ones.
     rests_on, unit = min(found.cases, value.independent or found.cases), value.top * found.unit
-    interval, deff = over_clusters(found.by, unit=unit, cases=rests_on, apart=apart)
+    interval, deff = over_clusters(found.alike(apart=True), unit=unit, cases=rests_on)
     if interval is None:
         return value
     return value._replace(
         interval=Interval(value.top * interval.low, value.top * interval.high),
         deff=deff * found.cases / rests_on,
-        clusters=len(found.by),
+        clusters=found.clusters,
     )
 
 
-class _Totals(NamedTuple):
-    """Sums and weights of questions by their cluster, in whole numbers."""
+_APART, _KNOWN, _NAMED = 1, 2, 4
+"""What is known of a cluster: it is one question, which somebody chose to ask; it is a document, or the gold set names
+it; the gold set does.
+"""
 
-    by: dict[str, tuple[int, int]]
+
+class _Sum(NamedTuple):
+    """What the questions of a cluster add up to, in whole numbers."""
+
+    total: int
+    weight: int
+    cases: int
+    """How many of them count."""
+    there: int
+    """How many the metric has a word of."""
+    marks: int
+
+
+class _Totals(NamedTuple):
+    """The clusters of a number: those that add up to the same are counted."""
+
+    sums: Mapping[_Sum, int]
     unit: int
     """What a sum of 1 is here."""
-    cases: int
-    several: bool
-    """Whether a cluster has more than one question."""
+
+    @property
+    def clusters(self) -> int:
+        """How many clusters have a case."""
+        return sum(count for one, count in self.sums.items() if one.cases)
+
+    @property
+    def cases(self) -> int:
+        """How many cases there are."""
+        return sum(one.cases * count for one, count in self.sums.items())
+
+    @property
+    def there(self) -> int:
+        """How many questions the metric has a word of."""
+        return sum(one.there * count for one, count in self.sums.items())
+
+    @property
+    def homeless(self) -> int:
+        """How many of them are of no known document."""
+        return sum(one.there * count for one, count in self.sums.items() if not one.marks & _KNOWN)
+
+    @property
+    def several(self) -> bool:
+        """Whether a cluster has more than one question."""
+        return self.cases > self.clusters
 
     @property
     def named(self) -> bool:
         """Whether all are of one cluster that the gold set names."""
-        return self.several and len(self.by) == 1 and next(iter(self.by)).startswith(NAMED)
+        return self.several and self.clusters == 1 and any(one.cases and one.marks & _NAMED for one in self.sums)
+
+    def alike(self, *, known: bool = False, apart: bool) -> "Alike":
+        """The clusters with a case, or those of them that are known; `apart` sets single questions apart: somebody
+        chose how many there are.
+        """
+        found: dict[tuple[int | Fraction, int, bool], int] = {}
+        for one, count in self.sums.items():
+            if one.cases and (one.marks & _KNOWN or not known):
+                key = one.total, one.weight, apart and bool(one.marks & _APART)
+                found[key] = found.get(key, 0) + count
+        return found
 
 
 class _Column(NamedTuple):
@@ -185,45 +226,125 @@ class _Column(NamedTuple):
         return cls(numbers, different)
 
 
-class _Clusters(NamedTuple):
-    """The clusters of all questions by number. A cluster and a part of it are one whole number: where the numbers of
-    its cluster begin, and the number of the part.
-    """
+class _Parts(NamedTuple):
+    """What every question adds to all numbers. Questions that add the same have the same number."""
 
-    names: list[str]
-    begins: list[int]
-    width: int
-    """How many numbers each cluster has."""
+    numbers: Sequence[int]
+    columns: Mapping[str, Sequence[Part]]
+    """By metric, the part of each number."""
 
     @classmethod
-    def of(cls, clusters: Sequence[str], columns: Iterable[_Column]) -> "_Clusters":
-        """The clusters of questions whose parts are these."""
-        width = max((len(column.parts) for column in columns), default=1)
-        place = {name: width * nth for nth, name in enumerate(dict.fromkeys(clusters))}
-        return cls(list(place), [place[name] for name in clusters], width)
+    def of(cls, suite: "Suite", names: Sequence["MetricName"], evidence: Evidence, summary: Summary) -> "_Parts":
+        """The parts of all rows; where rows know which of them are alike, only different ones are looked at."""
+        rows = summary.rows
+        if rows is not None and rows.alike:
+            place = dict(zip(rows.alike, range(len(rows.alike)), strict=True))
+            some = summary._replace(rows=rows.words_at([place[number] for number in range(len(place))]))
+            return cls(rows.alike, {name.id: suite.parts(name, evidence, some) for name in names})
+        columns = {name.id: _Column.of(suite.parts(name, evidence, summary)) for name in names}
+        every = list(zip(*(column.numbers for column in columns.values()), strict=True))
+        number = {one: nth for nth, one in enumerate(dict.fromkeys(every))}
+        return cls(
+            list(map(number.__getitem__, every)),
+            {name: [column.parts[one[nth]] for one in number] for nth, (name, column) in enumerate(columns.items())},
+        )
 
 
-def _totals(counts: Mapping[int, int], column: _Column, numbered: _Clusters) -> _Totals:
-    """Equal parts of a cluster at once, over a common denominator: fractions would take a hundred times as long."""
-    width = numbered.width
-    there = {key % width for key in counts}
-    known = {at: part for at in there if (part := column.parts[at]) is not None and not of_nothing(part)}
-    unit = math.lcm(*(Fraction(part[0]).denominator for part in known.values()))
-    whole = {at: (int(Fraction(part[0]) * unit), int(part[1])) for at, part in known.items()}
-    by: dict[int, tuple[int, int]] = {}
-    cases = 0
-    for key, count in counts.items():
-        worth = whole.get(key % width)
-        if worth is not None:
-            cluster, cases = key // width, cases + count
-            total, weight = by.get(cluster, (0, 0))
-            by[cluster] = total + count * worth[0], weight + count * worth[1]
-    return _Totals({numbered.names[one]: sums for one, sums in by.items()}, unit, cases, cases > len(by))
+class _Sums:
+    """The sums of all clusters, worked out when they are asked for, and once."""
+
+    def __init__(self, suite: "Suite", rows: "Rows", parts: _Parts) -> None:
+        self._suite, self._rows, self._parts = suite, rows, parts
+        place = {name: nth for nth, name in enumerate(dict.fromkeys(rows.clusters))}
+        self._cluster = list(map(place.__getitem__, rows.clusters))
+        self._found: dict[tuple[str | None, str], _Totals] = {}
+        self._members: dict[str | None, tuple[list[int], list[int]]] = {}
+        sizes = Counter(self._of(None)[0])
+        self._marks = [
+            (_APART if sizes[nth] == 1 else 0)
+            | (_KNOWN if name.startswith((DOCUMENTED, NAMED)) else 0)
+            | (_NAMED if name.startswith(NAMED) else 0)
+            for name, nth in place.items()
+        ]
+        self.documents = sum(bool(marks & _KNOWN) for marks in self._marks)
+        """How many clusters are known ones."""
+        self.clusters = len(self._marks)
+
+    def _of(self, group: str | None) -> tuple[list[int], list[int]]:
+        """The clusters and the numbers of the questions of a slice, or of the whole."""
+        if group not in self._members:
+            members = self._suite.members(self._rows, group)
+            if len(members) == len(self._cluster):
+                self._members[group] = self._cluster, list(self._parts.numbers)
+            else:
+                of = itemgetter(*members, 0, 0)  # of two places or more, it gives all of them
+                self._members[group] = list(of(self._cluster))[:-2], list(of(self._parts.numbers))[:-2]
+        return self._members[group]
+
+    def together(self, group: str | None) -> bool:
+        """Whether a cluster has several questions of a slice."""
+        clusters, _ = self._of(group)
+        return len({*clusters}) < len(clusters)
+
+    def of(self, group: str | None, name: str) -> _Totals:
+        """The sums of a slice, or of the whole."""
+        if (group, name) not in self._found:
+            self._found[group, name] = self._added(name, *self._of(group))
+        return self._found[group, name]
+
+    def of_all(self, name: str) -> _Totals:
+        """Those of all rows, also where numbers of the whole are of some."""
+        clusters, numbers = self._cluster, self._parts.numbers
+        return self.of(None, name) if len(self._of(None)[0]) == len(clusters) else self._added(name, clusters, numbers)
+
+    def _added(self, name: str, clusters: Sequence[int], numbers: Sequence[int]) -> _Totals:
+        """Each cluster's sums as one whole number, in which they stand side by side: to add it adds them all."""
+        column = self._parts.columns[name]
+        unit = math.lcm(
+            *(Fraction(part[0]).denominator for part in column if part is not None and not of_nothing(part))
+        )
+        worth = [_worth(part, unit) for part in column]
+        lowest = min((one.total for one in worth), default=0)
+        worth = [one._replace(total=one.total - min(lowest, 0) * one.cases) for one in worth]  # none is below 0
+        wide = (max((max(one) for one in worth), default=0) * len(clusters)).bit_length() + 3
+        packed = [_packed(one, wide) for one in worth]
+        sums = list(self._marks)
+        for cluster, number in zip(clusters, numbers, strict=True):
+            sums[cluster] += packed[number]
+        found = {_unpacked(one, wide): count for one, count in Counter(sums).items()}
+        moved = ((one._replace(total=one.total + min(lowest, 0) * one.cases), count) for one, count in found.items())
+        return _Totals({one: count for one, count in moved if one.there}, unit)
+
+
+def _worth(part: Part, unit: int) -> _Sum:
+    """What a part adds."""
+    if part is None or of_nothing(part):
+        return _Sum(0, 0, 0, int(part is not None), 0)
+    return _Sum(int(Fraction(part[0]) * unit), int(part[1]), 1, 1, 0)
+
+
+def _packed(one: _Sum, wide: int) -> int:
+    """Whole numbers below 2**wide side by side, the last one lowest."""
+    packed = 0
+    for number in one:
+        packed = packed << wide | number
+    return packed
+
+
+def _unpacked(packed: int, wide: int) -> _Sum:
+    """What was packed.
+
+    >>> _unpacked(_packed(_Sum(7, 9, 3, 3, 1), 5) + _packed(_Sum(1, 2, 1, 1, 0), 5), 5)
+    _Sum(total=8, weight=11, cases=4, there=4, marks=1)
+    """
+    mask = (1 << wide) - 1
+    return _Sum._make(packed >> wide * nth & mask for nth in (4, 3, 2, 1, 0))
 
 
 def _folds_to(found: _Totals, value: g.Value) -> bool:
     """Whether the words are what the value was made of: blocks that are counted one by one are something else."""
-    total, weight = (sum(one) for one in zip(*found.by.values(), strict=True))
+    total = sum(one.total * count for one, count in found.sums.items())
+    weight = sum(one.weight * count for one, count in found.sums.items())
     if not weight or value.exact is None:
         return False
     return abs(float(Fraction(total, weight * found.unit) - value.exact)) <= SAME * max(1, value.top)

@@ -3,18 +3,25 @@
 import hashlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
-from typing import Any, NamedTuple
+from types import MappingProxyType
+from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 
+from ragworthy.load.decode import Decoder
+from ragworthy.load.payload import PlainTrace
 from ragworthy.load.sources import Source
 from ragworthy.names import MADE, TRACED
+from ragworthy.records import Trace
 from ragworthy.report.made import several
 from ragworthy.report.part import Note
 from ragworthy.suites.fork import answer, processes, workers
 from ragworthy.suites.parts import Engine, Stored
+from ragworthy.suites.reading import Reader, reader
 
 KNOBS = "knobs"
 """What a pipeline was set to: a part of how it was made that runs may try several values of."""
@@ -23,6 +30,17 @@ MOST = 10
 OF_INDEX = ("index_hash", "index_type", "metric", "embedding", "chunker", "text_preproc", "analyzer")
 """What the manifest of an index says of how it is searched."""
 _KEYS = {**TRACED, KNOBS: KNOBS}
+
+
+class ToldTrace(PlainTrace, frozen=True, gc=False):
+    """A trace with what it says of how it was made, for whoever reads traces anyway."""
+
+    index_hash: msgspec.Raw = msgspec.Raw()
+    commit: msgspec.Raw = msgspec.Raw()
+    normaliser_id: msgspec.Raw = msgspec.Raw()
+    reranker_id: msgspec.Raw = msgspec.Raw()
+    retriever: msgspec.Raw = msgspec.Raw()
+    knobs: msgspec.Raw = msgspec.Raw()
 
 
 class _Said(msgspec.Struct, frozen=True, gc=False):
@@ -36,6 +54,8 @@ class _Said(msgspec.Struct, frozen=True, gc=False):
     knobs: msgspec.Raw = msgspec.Raw()
 
 
+Told: TypeAlias = tuple[bytes, ...]
+"""What one trace says, as it is written, in the order of `_KEYS`."""
 Values = dict[str, Counter[str]]
 """How often each value of a thing is there, values as JSON."""
 
@@ -44,10 +64,11 @@ def said_by(
     sources: Iterable[Source],
     jobs: int | None = None,
     parts: Mapping[str, Sequence[Stored]] | None = None,
+    told: Mapping[str, Counter[Told]] = MappingProxyType({}),
     engine: Engine | None = None,
 ) -> Values:
     """What traces say of how they were made: all of them are looked at, large files in several processes; or were, in
-    parts that were read apart.
+    parts that were read apart, or when they were scored (`told`, by the role of the source).
     """
     found: Values = {key: Counter() for key in _KEYS}
     for source in sources:
@@ -60,7 +81,10 @@ def said_by(
             for key, counts in said.items():
                 found[key].update(counts)
             continue
-        for key, counts in _said(_counted(source, processes(jobs, source.size, source.splits))).items():
+        counted = told.get(source.role)
+        if counted is None:
+            counted = _counted(source, processes(jobs, source.size, source.splits))
+        for key, counts in _said(counted).items():
             found[key].update(counts)
     return found
 
@@ -75,7 +99,7 @@ def said_in(source: Source, part: int, parts: int) -> Values:
     return _said(_part(source, part, parts))
 
 
-def _said(counted: "Counter[_Told]") -> Values:
+def _said(counted: "Counter[Told]") -> Values:
     """Values as deterministic JSON; those that say nothing left out."""
     found: Values = {key: Counter() for key in _KEYS}
     encoder = msgspec.json.Encoder(order="deterministic")
@@ -87,38 +111,51 @@ def _said(counted: "Counter[_Told]") -> Values:
     return found
 
 
-_Told = tuple[bytes, ...]
-"""What one trace says, as it is written, in the order of `_KEYS`."""
-
-
-def _counted(source: Source, parts: int) -> Counter[_Told]:
+def _counted(source: Source, parts: int) -> Counter[Told]:
     """How many traces of a file say what."""
     if parts > 1:
         try:
             with workers(lambda part, pipe: pipe.send(("said", _part(source, part, parts))), parts) as pipes:
-                return sum((answer(pipe, "said", None) for pipe in pipes), Counter[_Told]())
+                return sum((answer(pipe, "said", None) for pipe in pipes), Counter[Told]())
         except (EOFError, OSError):  # a process died, or the system has no room for another one
             pass
     return _part(source, 0, 1)
 
 
-def _part(source: Source, part: int, parts: int) -> Counter[_Told]:
-    found: Counter[_Told] = Counter()
+def _part(source: Source, part: int, parts: int) -> Counter[Told]:
+    found: Counter[Told] = Counter()
     for block in source.blocks(part, parts):
-        for said, alike in groupby(_records(block.data)):  # neighbours mostly say the same
-            found[tuple(bytes(getattr(said, name)) for name in _KEYS.values())] += sum(1 for _ in alike)
+        found.update(told_in(list(_records(block.data)), block.data))
     return found
 
 
+def told_in(records: Sequence[Any], data: bytes) -> Counter[Told]:
+    """What the traces of a block say, from its records where these have it, else from its lines."""
+    known = records if records and isinstance(records[0], (ToldTrace, _Said)) else list(_records(data))
+    raws = list(map(_RAWS, known))
+    found: Counter[Told] = Counter()
+    if raws and raws.count(raws[0]) == len(raws):  # as mostly: to compare is all there is to do
+        found[tuple(map(bytes, raws[0]))] = len(raws)
+        return found
+    for said, alike in groupby(raws):
+        found[tuple(map(bytes, said))] += sum(1 for _ in alike)
+    return found
+
+
+def told_reader(source: Source) -> Reader:
+    """How traces are read that are to tell how they were made."""
+    return reader(source, Trace)._replace(decoder=partial(Decoder, Trace, usual=ToldTrace))
+
+
 _decoder = msgspec.json.Decoder(_Said)
+_RAWS = attrgetter(*_KEYS.values())
 _WRITTEN = [name.encode() for name in _KEYS.values()]
 _UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
 
 def _records(data: bytes) -> Iterator[_Said]:
-    data = data.strip()
     try:
-        yield from _decoder.decode_lines(data) if data else ()
+        yield from _decoder.decode_lines(data)
     except _UNREADABLE:
         for line in data.splitlines() if any(name in data for name in _WRITTEN) else ():
             try:

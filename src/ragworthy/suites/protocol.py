@@ -228,7 +228,7 @@ class Suite(Voiced, Blaming, ABC):
 
     def members(self, rows: Rows, group: str | None) -> list[int]:
         """The places of the rows that a number is of: those of a slice; None is the whole."""
-        return [nth for nth, slices in enumerate(rows.slices) if group is None or group in slices]
+        return [n for n, some in enumerate(rows.slices) if group in some] if group else [*range(len(rows.slices))]
 
     def parts(self, name: MetricName, evidence: Evidence, summary: Summary) -> list[Part]:
         """What each row adds to a number, and how much it weighs."""

@@ -7,6 +7,12 @@ metric in `answers.py` is a pure function of the flags.
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
+from ragworthy.metrics.facts.citations import HIT as HIT
+from ragworthy.metrics.facts.citations import IN_SCOPE as IN_SCOPE
+from ragworthy.metrics.facts.citations import NESTED_CITATION as NESTED_CITATION
+from ragworthy.metrics.facts.citations import REPEATED as REPEATED
+from ragworthy.metrics.facts.citations import WELL_FORMED as WELL_FORMED
+from ragworthy.metrics.facts.citations import citation_flags
 from ragworthy.metrics.facts.constraints import CONTRADICTED as CONTRADICTED
 from ragworthy.metrics.facts.constraints import KEPT as KEPT
 from ragworthy.metrics.facts.constraints import NOT_ECHOED as NOT_ECHOED
@@ -28,8 +34,8 @@ from ragworthy.metrics.facts.pieces import SUPPORTED as SUPPORTED
 from ragworthy.metrics.facts.pieces import UNKNOWN_CHUNK as UNKNOWN_CHUNK
 from ragworthy.metrics.facts.pieces import UNMEETABLE as UNMEETABLE
 from ragworthy.metrics.facts.pieces import all_met, every_piece, group_flags, looked_up, occurs, piece_flags, tells
-from ragworthy.metrics.facts.tops import MANY, TOP, grouped_tops, several_tops
 from ragworthy.metrics.facts.tops import RETRIEVED as RETRIEVED
+from ragworthy.metrics.facts.tops import TOP, grouped_tops, several_tops
 from ragworthy.names import MIN_SUBSTR, REFUSAL
 from ragworthy.records import Gold, Trace
 from ragworthy.text import fold, is_nfc, trim_fold
@@ -47,7 +53,8 @@ if TYPE_CHECKING:
 #   49-54  gold that asks for all of several pieces, pieces that say nothing, gold text that was not retrieved, evidence
 #          that is not in the corpus
 #   55-58  how locked constraints are broken: by the echo, by the claim; whether a rule knows them, what else is echoed
-# Those of gold pieces and chunk texts are in `pieces.py`, of ranks in `tops.py`, of constraints in `constraints.py`.
+# Those of gold pieces and chunk texts are in `pieces.py`, of ranks in `tops.py`, of constraints in `constraints.py`, of
+# citations in `citations.py`.
 # Receipts keep these numbers: a bit that is given another meaning makes every earlier receipt disagree.
 
 # What the metrics count.
@@ -57,9 +64,6 @@ REFUSED = 1 << 2
 ERRORED = 1 << 3
 CLAIM = 1 << 4
 CONTAINS = 1 << 5
-WELL_FORMED = 1 << 6
-IN_SCOPE = 1 << 7
-HIT = 1 << 8
 CONSTRAINED = 1 << 9
 EVIDENCE = 1 << 11
 UNBOUND = 1 << 15
@@ -69,12 +73,10 @@ VACUOUS = 1 << 16
 NOT_EXACT = 1 << 19
 REFUSED_CITING = 1 << 20
 NEAR_REFUSAL = 1 << 21
-REPEATED = 1 << 22
 NO_RETRIEVED = 1 << 23
 NO_CITATIONS = 1 << 25
 STRAY_GOLD = 1 << 28
 NO_QUESTION = 1 << 29
-NESTED_CITATION = 1 << 30
 NOTHING = 1 << 31
 BY_RULE = 1 << 48
 """A refusal by a pack, a beginning or a pattern, not by an exact text."""
@@ -228,7 +230,7 @@ def gold_flags(rules: Rules) -> Callable[[Gold], int]:
                 if (
                     len(pieces) != 1
                     or len(piece := pieces[0]) < MIN_SUBSTR
-                    or not piece.isascii()
+                    or not (piece.isascii() or is_nfc(piece))
                     or not piece[0].isalnum()
                 ):
                     flags |= piece_flags(pieces, short_words)
@@ -320,48 +322,52 @@ def trace_flags(rules: Rules) -> Callable[[Gold, Trace], int]:
             return flags | REFUSED | REFUSED_CITING if cited else flags | REFUSED
         pieces = gold.gold_claim_substr
         text = claim.strip() if claim else ""
-        if text.isascii():
+        if (
+            plain
+            and pieces
+            and text.isascii()
+            and len(text) > longest
+            and len(piece := pieces[0]) >= least
+            and piece in text
+            and (piece[0].isalnum() or tells(piece))
+            and gold.gold_claim_all is None
+        ):
+            # The usual claim has the first piece letter by letter: nothing has to be folded to know what it says.
             if (
-                plain
-                and pieces
-                and wanted
-                and len(text) > longest
-                and len(piece := pieces[0]) >= least
-                and piece in text
-                and (piece[0].isalnum() or tells(piece))
+                wanted
                 and type(cited) is list
                 and len(cited) == 1
                 and (one := cited[0]) in wanted
                 and one in retrieved
                 and gold.answerable
-                and gold.gold_claim_all is None
             ):
                 return flags | right
             text = text.lower()
+            flags |= contained
         else:
-            text = fold(text)
-        if len(text) <= longest and text in refusals:
-            return flags | REFUSED | NOT_EXACT | REFUSED_CITING if cited else flags | REFUSED | NOT_EXACT
-        if refuses is not None and text and refuses(claim or "", every_piece(gold), short_words=short_words):
-            return flags | REFUSED | BY_RULE | REFUSED_CITING if cited else flags | REFUSED | BY_RULE
-        if text:
-            if not pieces:
-                flags |= contained
-            else:
-                for piece in pieces:
-                    folded = piece.lower() if piece.isascii() else fold(piece)
-                    if len(folded) >= least and folded in text and tells(folded):
-                        flags |= contained
-                        break
+            text = text.lower() if text.isascii() else fold(text)
+            if len(text) <= longest and text in refusals:
+                return flags | REFUSED | NOT_EXACT | REFUSED_CITING if cited else flags | REFUSED | NOT_EXACT
+            if refuses is not None and text and refuses(claim or "", every_piece(gold), short_words=short_words):
+                return flags | REFUSED | BY_RULE | REFUSED_CITING if cited else flags | REFUSED | BY_RULE
+            if text:
+                if not pieces:
+                    flags |= contained
                 else:
-                    found = short_words and occurs(pieces, text, short_words=True)
-                    flags |= contained if found else CLAIM
-            if gold.gold_claim_all and not all_met(gold.gold_claim_all, text, short_words=short_words):
-                flags &= ~CONTAINS
+                    for piece in pieces:
+                        folded = piece.lower() if piece.isascii() else fold(piece)
+                        if len(folded) >= least and folded in text and (folded[0].isalnum() or tells(folded)):
+                            flags |= contained
+                            break
+                    else:
+                        found = short_words and occurs(pieces, text, short_words=True)
+                        flags |= contained if found else CLAIM
+                if gold.gold_claim_all and not all_met(gold.gold_claim_all, text, short_words=short_words):
+                    flags &= ~CONTAINS
         if type(cited) is list and len(cited) == 1 and (one := cited[0]) in retrieved:
             flags |= hit if wanted and one in wanted else in_scope
         else:
-            flags |= _citation_flags(cited, wanted, retrieved)
+            flags |= citation_flags(cited, wanted, retrieved)
         if not scu or not gold.constraints:
             flags |= KEPT
         else:
@@ -371,30 +377,3 @@ def trace_flags(rules: Rules) -> Callable[[Gold, Trace], int]:
         return flags
 
     return flags_of if rules.chunks is None else looked_up(flags_of, rules.chunks, short_words=short_words)
-
-
-def _citation_flags(cited: object, wanted: list[str] | None, retrieved: list[str]) -> int:
-    """Whether citations are a list of ids, all retrieved, one of them gold."""
-    if cited is None:
-        return WELL_FORMED | IN_SCOPE
-    if not isinstance(cited, list):
-        return IN_SCOPE
-    flags = WELL_FORMED | IN_SCOPE
-    found = 0
-    # Short lists are searched fastest as they are; a reply with ten thousand ids would take minutes that way.
-    known = retrieved if len(cited) < MANY else frozenset(retrieved)
-    for one in cited:
-        if type(one) is not str:
-            flags &= ~(IN_SCOPE | WELL_FORMED)
-            if type(one) in (dict, list):
-                flags |= NESTED_CITATION
-        elif one in known:
-            if wanted and one in wanted:
-                found = HIT
-        else:
-            flags &= ~IN_SCOPE
-    if flags & IN_SCOPE:
-        flags |= found
-    if len(cited) > 1 and flags & WELL_FORMED and len(set(cited)) < len(cited):
-        flags |= REPEATED
-    return flags

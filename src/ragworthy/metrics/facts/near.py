@@ -8,6 +8,7 @@ OPENING = 200
 """Characters of a claim that are looked at."""
 _OF_FRAMEWORKS = frozenset(("empty response", "empty response."))
 """What a framework says where nothing was retrieved: LlamaIndex."""
+_LONGEST = max(map(len, _OF_FRAMEWORKS))
 _HINTS = (
     "nothing", "found no", "find no", "nicht", "keine", "aucun", "je n", "n'est", "ne sont", "ne figure", "ne contien",
     "ne mention", "ne précis", "ne trouv", "no se ", "no lo s", "no encontr", "no encuentr", "no tengo", "no hay",
@@ -32,6 +33,14 @@ _WIDE_HINTS = (
     "ません",
     "ない",
 )
+_SEED = (
+    r"n(?:[o']|/a|icht|ingun|e\ (?:sont|figure|contien|mention|trouv)"
+    r"|(?<=un)(?:a|cl)|(?<=in)suff|(?<=kein)e|(?<=aucun)|(?<=je\ n))"
+)
+"""What every hint without accents has, here and in `looks_like_refusal`, from an n on: looking for one letter and then
+around it is many times as fast as looking for each hint.
+"""
+_WIDE_SEED = rf"{_SEED}|n’|ne\ précis|ningún|weiß|désol|ません|ない|[抱不没沒无無未找信資资]"
 _LIKE = r"""
     \b(?:dazu|hierzu|darüber|leider|ich|wir|mir|uns)\b.{0,60}\b(?:nichts?|keine[nr]?)\b.{0,60}
         \b(?:gefunden|finden|find|finde|sagen|wei(?:ß|ss)|wissen|beantworten|vor|auskunft|informationen?|angaben?|antwort)\b
@@ -58,7 +67,11 @@ def reads_like_refusal(folded: str) -> bool:
     >>> reads_like_refusal("dazu habe ich leider nichts gefunden."), reads_like_refusal("die grenze ist 5 gb.")
     (True, False)
     """
-    if looks_like_refusal(folded) or folded in _OF_FRAMEWORKS:
+    if len(folded) <= _LONGEST and folded in _OF_FRAMEWORKS:
+        return True
+    if compiled(_SEED if folded.isascii() else _WIDE_SEED).search(folded) is None:
+        return False
+    if looks_like_refusal(folded):
         return True
     opening = folded[:OPENING]
     for hint in _HINTS if opening.isascii() else _WIDE_HINTS:

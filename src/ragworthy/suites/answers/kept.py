@@ -40,6 +40,7 @@ def rows_of_flags(suite: Suite, own: Kept, summary: Summary, clusters: tuple[str
             for name in summary.names
             if name.metric.over != "all" and name.metric.kind != TOGETHER and _counts(summary, name.id)
         },
+        alike=places,
     )
 
 
@@ -75,6 +76,7 @@ def _of_runs(suite: Suite, own: Kept, summary: Summary, clusters: tuple[str, ...
         runs=column([sum(not case.facts.missing for case in some) for some in alike]),
         slices=tuple(map(tuple, own.slices)) if own.slices else ((),) * len(places),
         words={GOOD: good, **words},
+        alike=places,
     )
 
 

@@ -1,32 +1,34 @@
 """Gold and traces become a tally, by the parallel reader, and what is kept of single questions."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from ragworthy.errors import data_error
 from ragworthy.load.chunks import read_chunks, retrieved_nothing
 from ragworthy.load.decode import Decoder, Record
-from ragworthy.load.gold import has_ids, name_of, names_evidence, resolved
+from ragworthy.load.gold import has_ids, name_of, names_evidence
 from ragworthy.load.sources import Source
 from ragworthy.metrics.facts import answers as f
 from ragworthy.records import Gold, Ints, Trace
 from ragworthy.rows import MOST
 from ragworthy.suites.answers.bound import Bindings, bindings, gold_reader, is_whole
 from ragworthy.suites.answers.broken import broken_rows
-from ragworthy.suites.answers.fit import UP_TO, Fit, fit_of, met_by
-from ragworthy.suites.answers.parallel.job import Job, Measured, Offender, Tally, Watched
+from ragworthy.suites.answers.fit import Fit, fit_of, met_by
+from ragworthy.suites.answers.parallel.job import Job, Measured, Offender, Tally, Told, Watched
 from ragworthy.suites.answers.parallel.measure import measure
 from ragworthy.suites.answers.parallel.parts import Part, merged, pass_of
 from ragworthy.suites.answers.reruns import Copy, Rerun, copies, open_reruns, pooled, rerun_of
-from ragworthy.suites.clusters import Topic, topic_of
-from ragworthy.suites.crowds import Home, Placed, home_of, place_of, placed_by
+from ragworthy.suites.answers.second import Look, clusters_in, look_at
+from ragworthy.suites.clusters import Clusters
+from ragworthy.suites.crowds import Home, Placed, place_of, placed_by
 from ragworthy.suites.fork import processes
 from ragworthy.suites.locked import locks_of
+from ragworthy.suites.made import told_in, told_reader
 from ragworthy.suites.opened import Opened
 from ragworthy.suites.parts import Pass
-from ragworthy.suites.reading import Flaws, reader, told
+from ragworthy.suites.reading import Flaws, told
 from ragworthy.suites.refusing import by_rule_of
 from ragworthy.suites.request import Progress, Request
 from ragworthy.text import fold
@@ -92,18 +94,20 @@ class Kept(NamedTuple):
     """Questions with evidence and ids, where no corpus is given to hold one against the other."""
     how: f.Rules = f.Rules()
     """How claims were compared."""
-    homes: Callable[[], Sequence[Home]] = tuple
-    """Where the first evidence of every question of `qids` stands, when asked; empty where that is not known."""
+    homes: Sequence[Home] = ()
+    """Where the first evidence of every question of `qids` stands; empty where that is not known."""
     slices: Sequence[tuple[str, ...]] = ()
     """The slices of every question of `qids`; empty where nothing is split."""
-    topics: Sequence[Topic] = ()
-    """Where every question of `qids` belongs; empty where there are too many for rows."""
+    clusters: Clusters | None = None
+    """Where every question of `qids` belongs; None where there are too many for rows."""
     reruns: Sequence[Rerun] = ()
     """The further runs, where the same questions were asked several times; `flags` are those of the first."""
     others: Sequence[Fit] = ()
     """What a second look shows of these."""
     copies: Sequence[Copy] = ()
     """Files that hold what an earlier run holds: they are not runs."""
+    told: Mapping[str, Told] = MappingProxyType({})
+    """What the traces of each file say of how they were made, by its role; nothing where parts were read apart."""
 
     @property
     def runs(self) -> "list[tuple[Ints, Mapping[int, Compared]]]":
@@ -166,7 +170,7 @@ def _job(opened: Opened, request: Request, how: How, role: str) -> Job:
     gold, traces, rules = opened["gold"], opened[role], how.rules
     return Job(
         gold=gold_reader(gold, how.corpus.bindings),
-        traces=reader(traces, Trace),
+        traces=told_reader(traces),
         rules=rules,
         parts=processes(request.jobs, gold.size + traces.size, gold.splits and traces.splits),
         allow_gold_errors=request.allow_gold_errors,
@@ -176,18 +180,22 @@ def _job(opened: Opened, request: Request, how: How, role: str) -> Job:
         up_to=MOST,
         most_offenders=request.most_offenders,
         damage=request.damage,
+        told=told_in,
     )
 
 
 def measured(
-    opened: Opened, request: Request, how: How, tell: Progress | None, role: str, parts: Sequence[Part] | None
+    opened: Opened,
+    request: Request,
+    how: How,
+    tell: Progress | None,
+    role: str,
+    parts: Sequence[Part] | None,
+    meanwhile: Callable[[], None],
 ) -> Measured:
-    """Every question's flags in one run, counted. Files are hashed meanwhile; raises what is wrong with them."""
+    """Every question's flags in one run, counted, with something else `meanwhile`; raises what is wrong with files."""
     job, traces = _job(opened, request, how, role), opened[role]
-    if parts is None:
-        found = measure(job, told(tell, traces.size), opened.hash_all)
-    else:
-        found = merged(job, parts, opened.hash_all)
+    found = measure(job, told(tell, traces.size), meanwhile) if parts is None else merged(job, parts, meanwhile)
     _stop_on_flaws(found, opened, traces)
     return found
 
@@ -211,11 +219,13 @@ def _stop_on_flaws(found: Measured, opened: Opened, traces: Source) -> None:
 
 def refusing_rules(found: Measured, traces: Source, rules: f.Rules) -> dict[str, str]:
     """The rule by which each question is refused, where no exact text says so; traces are gone through once more."""
+    if rules.by_rule is None:
+        return {}
     wanted = {qid for qid, flags in zip(found.qids, found.flags, strict=True) if flags & f.BY_RULE}
     told: dict[str, str] = {}
-    for trace in _all(traces, Trace) if wanted and rules.by_rule is not None else ():
+    for trace in _all(traces, Trace) if wanted else ():
         qid = trace.qid or trace.q_id or ""
-        if qid in wanted and rules.by_rule is not None:
+        if qid in wanted:
             claim = trace.answer_json.claim if trace.answer_json is not None else None
             told[qid] = rules.by_rule.rule(claim or "") or ""
     return told
@@ -271,34 +281,43 @@ def read_runs(
     """
     rules, corpus = how.rules, how.corpus
     apart = dict(zip(roles, parts or (), strict=False))
-    first = measured(opened, request, how, tell, "trace", apart.get("trace"))
-    own = kept(first, opened, rules, corpus, parts=request.keep_rows)
+    all_rows = request.keep_rows or rules.by_rule is not None
+    look = cache(partial(look_at, opened["gold"], corpus.bindings, corpus.placed, all_rows=all_rows))
+
+    def meanwhile() -> None:
+        opened.hash_all()
+        look()
+
+    first = measured(opened, request, how, tell, "trace", apart.get("trace"), meanwhile)
+    own = kept(first, opened, rules, corpus, look(), parts=request.keep_rows)
+    own = own._replace(told={} if apart else {"trace": first.told})
     if len(roles) == 1:
         return first, own, {"trace": first.traces}
-    again = {role: measured(opened, request, how, None, role, apart.get(role)) for role in roles[1:]}
+    again = {role: measured(opened, request, how, None, role, apart.get(role), opened.hash_all) for role in roles[1:]}
     every = {"trace": first, **again}
-    own = own._replace(copies=copies(opened, every))
+    own = own._replace(
+        copies=copies(opened, every), told={} if apart else {role: one.told for role, one in every.items()}
+    )
     counted = {role: one.traces for role, one in every.items()}
     for one in own.copies:
         del again[one.role], every[one.role]
     if not again:
         return first, own, counted
     found = pooled(list(every.values()), list(every), request.most_offenders)
-    golds = _golds(opened["gold"])
     own = own._replace(
         tally=found.tally,
         offenders=found.offenders,
         places=_places(found, opened),
         orphans=found.orphan_ids,
         reruns=[rerun_of(role, one) for role, one in again.items()],
-        others=[fit_of(golds, opened[role], rules) for role in again],
+        others=[fit_of(look().golds, opened[role], rules) for role in again],
     )
     return found, own._replace(fit=met_by(own.fit, own.others)), counted
 
 
-def kept(found: Measured, opened: Opened, rules: f.Rules, corpus: "Corpus", *, parts: bool) -> Kept:
+def kept(found: Measured, opened: Opened, rules: f.Rules, corpus: "Corpus", look: Look, *, parts: bool) -> Kept:
     """What was kept of single questions, with places as people read them; `parts` of claims only where rows are."""
-    golds = _golds(opened["gold"])
+    golds = look.golds
     return Kept(
         ks=rules.ks,
         tally=found.tally,
@@ -318,25 +337,9 @@ def kept(found: Measured, opened: Opened, rules: f.Rules, corpus: "Corpus", *, p
         how=rules,
         bindings=corpus.bindings,
         slices=found.slices,
-        topics=_topics(found, opened["gold"], golds, corpus.bindings),
-        homes=partial(_homes, golds, found.qids, corpus),
+        clusters=clusters_in(found.qids, opened["gold"], look, corpus.bindings, corpus.placed),
+        homes=look.homes if len(golds) == len(found.qids) else (),
     )
-
-
-def _homes(golds: Sequence[Gold], qids: Sequence[str], corpus: "Corpus") -> list[Home]:
-    """Where the first evidence of every question stands; of files that are too large for a second look nothing."""
-    if len(golds) != len(qids):
-        return []
-    bind = corpus.bindings.bind if corpus.bindings is not None else None
-    return [home_of(resolved(one, bind), corpus.placed) for one in golds]
-
-
-def _topics(found: Measured, source: Source, golds: Sequence[Gold], bound: Bindings | None) -> list[Topic]:
-    """Where every question belongs, by its gold item once more; nothing of more questions than rows are kept of."""
-    if not found.qids or len(found.qids) > MOST:
-        return []
-    bind, docs = (bound.bind, bound.docs) if bound is not None else (None, None)
-    return [topic_of(resolved(one, bind), docs) for one in golds or _all(source, Gold)]
 
 
 def _places(found: Measured, opened: Opened) -> dict[int, list[Place]]:
@@ -350,13 +353,6 @@ def _places(found: Measured, opened: Opened) -> dict[int, list[Place]]:
         mark: [Place(one.qid, opened[one.role].shown(lines[one.role][one.offset]), one.said) for one in examples]
         for mark, examples in found.examples.items()
     }
-
-
-def _golds(source: Source) -> list[Gold]:
-    """The gold items once more, of sets of up to 32 MiB."""
-    if source.size > UP_TO:
-        return []
-    return list(_all(source, Gold))
 
 
 def texts_of(opened: Opened, *, claims: bool = True) -> dict[str, dict[str, str]]:
@@ -373,6 +369,8 @@ def texts_of(opened: Opened, *, claims: bool = True) -> dict[str, dict[str, str]
 
 def _repeated(golds: Sequence[Gold]) -> list[Repeated]:
     """Questions that are under a second qid ('gold lint' finds them in sets of any size)."""
+    if len({one.question for one in golds}) == len(golds):  # as nearly always
+        return []
     first: dict[str, str] = {}
     found: list[Repeated] = []
     for gold in golds:

@@ -42,8 +42,7 @@ from ragworthy.suites.answers.steps import steps
 from ragworthy.suites.answers.taken import with_errors
 from ragworthy.suites.answers.tallied import cases_of, counts_of, entries_of
 from ragworthy.suites.answers.wording import READS_LIKE
-from ragworthy.suites.clusters import clusters_of
-from ragworthy.suites.crowds import Crowd, Home, add_to, wrong_with
+from ragworthy.suites.crowds import Crowd, Home, add_homes, add_to, wrong_with
 from ragworthy.suites.damage import Damage
 from ragworthy.suites.evidence import Bound, Case, Evidence, Extra, Fate, Found, Offender, Row, Summary
 from ragworthy.suites.examine import Seen
@@ -123,6 +122,7 @@ class Answers(InParts):
             invalid=_invalid(own, opened),
             gold_sha256=opened["gold"].sha256(),
             runs=runs,
+            told=own.told,
         )
 
     # the doctor and the selftest
@@ -194,9 +194,9 @@ class Answers(InParts):
     def kept_rows(self, request: Request, evidence: Evidence, summary: Summary) -> Rows | str:
         """Every question from its flags; what the same flags say is worked out once."""
         own: Kept = evidence.own
-        if not own.topics:
+        if own.clusters is None:
             return too_many(evidence.counts["gold"])
-        return rows_of_flags(self, own, summary, clusters_of(own.qids, own.topics).by(request.cluster))
+        return rows_of_flags(self, own, summary, own.clusters.by(request.cluster))
 
     def parts(self, name: MetricName, evidence: Evidence, summary: Summary) -> list[Part]:
         """What each question adds: of several runs, how many are good, and how many are cases."""
@@ -323,9 +323,8 @@ class Answers(InParts):
         for case in found.cases if wrong and not own.reruns else ():
             for name, count in case.own.slices.items():
                 add_to(crowd, Home(), (name,), wrong.get(case.own[::2]), count)
-        homes = zip(own.homes(), map(wrong.get, known), strict=False) if wrong else ()
-        for (home, what), count in Counter(homes).items():
-            add_to(crowd, home, (), what, count)
+        if wrong:
+            add_homes(crowd, zip(own.homes, map(wrong.get, known), strict=False))
         return crowd
 
     def offenders(self, found: Found, most: int) -> list[Offender]:

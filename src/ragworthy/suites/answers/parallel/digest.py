@@ -3,7 +3,8 @@
 from array import array
 from collections import Counter
 from heapq import nsmallest
-from itertools import repeat
+from itertools import compress, count, repeat
+from typing import Any
 
 from ragworthy.errors import MOST_PROBLEMS
 from ragworthy.metrics.answers import label
@@ -65,7 +66,8 @@ def _watched(shard: Shard, row: int) -> Watched:
 def _partial(shard: Shard, tally: Tally, claimed: dict[int, bytearray]) -> Partial:
     flaws = [flaw for role in ("gold", "trace") for flaw in sorted(shard.flaws[role])][:MOST_PROBLEMS]
     return Partial(
-        tally, shard.replaced, claimed, flaws, shard.flaw_count, {}, [], {}, [], array("Q"), shard.traces, {}, []
+        tally, shard.replaced, claimed, flaws, shard.flaw_count, {}, [], {}, [], array("Q"), shard.traces, {}, [],
+        shard.told,
     )  # fmt: skip
 
 
@@ -86,28 +88,24 @@ def _report_nested(shard: Shard, tables: list[Table]) -> None:
 
 def _rows(shard: Shard, wanted: set[int]) -> list[int]:
     """The rows whose flags are one of these sets, in gold order."""
-    return [row for row, flags in enumerate(shard.flags) if flags in wanted] if wanted else []
-
-
-def _rows_of(shard: Shard, wanted: set[Watched]) -> list[int]:
-    """The rows of which one of these is known, in gold order."""
-    if not shard.compared:
-        return _rows(shard, {one.flags for one in wanted})
-    known = zip(shard.flags, map(shard.compared.get, range(len(shard.flags))), strict=True)
-    return [row for row, one in enumerate(known) if one in wanted]
+    return list(compress(count(), map(wanted.__contains__, shard.flags))) if wanted else []
 
 
 def _worst(shard: Shard, tally: Tally) -> list[tuple[int, str, int]]:
     """The first rows of each label by qid, as (severity, qid, row): some of every label are shown in the end."""
-    by_severity: dict[int, set[Watched]] = {}
+    severities: dict[Any, int] = {}
     for one in {Watched(flags, compared) for flags, _, compared in tally}:
         what = label(f.unpack(one.flags, (), one.compared))
         if what not in HARMLESS:
-            by_severity.setdefault(SEVERITY[what], set()).add(one)
+            severities[one if shard.compared else one.flags] = SEVERITY[what]
+    known = zip(shard.flags, map(shard.compared.get, range(len(shard.flags))), strict=True)
+    rows: dict[int, list[int]] = {}
+    for row, severity in enumerate(map(severities.get, known if shard.compared else shard.flags)):
+        if severity is not None:
+            rows.setdefault(severity, []).append(row)
     worst: list[tuple[int, str, int]] = []
-    for severity in sorted(by_severity):
-        alike = ((severity, shard.qids[row], row) for row in _rows_of(shard, by_severity[severity]))
-        worst += nsmallest(shard.job.most_offenders, alike)
+    for severity, alike in sorted(rows.items()):
+        worst += nsmallest(shard.job.most_offenders, ((severity, shard.qids[row], row) for row in alike))
     return some_of_each(worst, shard.job.most_offenders, lambda one: one[0])
 
 

@@ -17,6 +17,10 @@ Tally: TypeAlias = "Counter[tuple[int, tuple[str, ...], Compared | None]]"
 """How many questions have the same flags, slices and comparison with a reference; merges exactly."""
 
 
+Told: TypeAlias = "Counter[tuple[bytes, ...]]"
+"""How many traces say what of how they were made."""
+
+
 class Watched(NamedTuple):
     """What is known of one question that was asked for by its id."""
 
@@ -48,6 +52,8 @@ class Job(NamedTuple):
     """They are kept anyway where the gold set has no more questions than that."""
     most_offenders: int = 10
     damage: Damage | None = None
+    told: Callable[[list[Trace], bytes], Told] | None = None
+    """What the traces of a block say of how they were made."""
 
 
 class Strays(NamedTuple):
@@ -120,6 +126,7 @@ class Partial(NamedTuple):
     """What was found of each question with a reference, by its row; empty where nobody asked for rows."""
     slices: list[tuple[str, ...]]
     """The slices of each question of `qids`; empty where nothing is split."""
+    told: Told
 
 
 class Measured(NamedTuple):
@@ -144,6 +151,7 @@ class Measured(NamedTuple):
     """What was found of each question with a reference, by its row."""
     slices: list[tuple[str, ...]]
     """The slices of each question of `qids`; empty where nothing is split."""
+    told: Told
 
 
 def spoiled(facts: Callable[[Gold, Trace], int], damage: Damage) -> Callable[[Gold, Trace], int]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ragworthy.records import Ints
 from ragworthy.report.part import some_of_each
 from ragworthy.suites.answers.parallel.digest import MOST, PLACES, digest
-from ragworthy.suites.answers.parallel.job import Example, Job, Joined, Measured, Partial, Strays, Tally, Watched
+from ragworthy.suites.answers.parallel.job import Example, Job, Joined, Measured, Partial, Strays, Tally, Told, Watched
 from ragworthy.suites.answers.parallel.shard import OutOfOrderError, Shard
 from ragworthy.suites.fork import UnexpectedError, answer, tell, workers
 
@@ -144,7 +144,9 @@ def merge(partials: list[Partial], strays: list[Strays], most: int) -> Measured:
     watched: dict[str, Watched] = {}
     compared: dict[int, Compared] = {}
     slices: list[tuple[str, ...]] = []
+    told: Told = Counter()
     for partial in partials:
+        told.update(partial.told)
         compared.update((len(qids) + row, one) for row, one in partial.compared.items())
         tally.update(partial.tally)
         for mark, some in partial.examples.items():
@@ -171,4 +173,5 @@ def merge(partials: list[Partial], strays: list[Strays], most: int) -> Measured:
         flags=flags,
         compared=compared,
         slices=slices,
+        told=told,
     )

@@ -12,6 +12,7 @@ again is read once more from its file, by block and number, which is rare and ke
 """
 
 from array import array
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from operator import attrgetter, lt, or_
 from typing import TYPE_CHECKING, Any
@@ -22,7 +23,7 @@ from ragworthy.errors import MOST_PROBLEMS
 from ragworthy.load.gold import wrong_id
 from ragworthy.metrics.facts import answers as f
 from ragworthy.records import Gold, Ints, Trace
-from ragworthy.suites.answers.parallel.job import Job, Joined, Strays, Wrong, lint_flaws, spoiled
+from ragworthy.suites.answers.parallel.job import Job, Joined, Strays, Told, Wrong, lint_flaws, spoiled
 from ragworthy.suites.fork import without_gc
 from ragworthy.suites.reading import NAMELESS, Flaw, Table
 from ragworthy.suites.slices import slicer
@@ -36,7 +37,7 @@ LOOK_AHEAD = 256
 MOST_WAITING = 20_000
 """How many traces wait for their gold item before the rest of the gold set is read at once."""
 _LINT_MASK = sum(f.LINT)
-_REFERENCE = attrgetter("gold_reference")
+_REFERENCE, _QID = attrgetter("gold_reference"), attrgetter("qid")
 
 
 class OutOfOrderError(Exception):
@@ -62,8 +63,8 @@ class Shard:
         self._of: Ints = array("q")
         """In which part the trace of each row stands, where parts were read apart; empty where all are of this one."""
         self.slices: list[tuple[str, ...]] = []
-        self.gold_table = Table()
-        self.trace_table = Table()
+        self.gold_table, self.trace_table = Table(), Table()
+        self.told: Told = Counter()
         self.traces = 0
         self.replaced = 0
         self.flaws: dict[str, list[Flaw]] = {"gold": [], "trace": []}
@@ -80,9 +81,8 @@ class Shard:
         self._late: dict[int, int] = {}
         self._strays: dict[str, int] = {}
         self._earlier: dict[str, int] = {}
-        self._facts = f.trace_flags(job.rules)
-        if job.damage is not None:
-            self._facts = spoiled(self._facts, job.damage)
+        facts = f.trace_flags(job.rules)
+        self._facts = facts if job.damage is None else spoiled(facts, job.damage)
 
     @property
     def index(self) -> dict[str, int]:
@@ -147,7 +147,8 @@ class Shard:
             self.gold_table.enter(block, start)
             records: list[Gold] = decoder.records(block)
             full = self._take_faults("gold", decoder)
-            qids = [gold.qid or gold.q_id or "" for gold in records]
+            qids: list[str] = list(map(_QID, records))
+            qids = qids if all(qids) else [gold.qid or gold.q_id or "" for gold in records]
             last = self.qids[-1] if self.qids else ""
             self._rising = self._rising and all(map(lt, [last, *qids], qids))
             known = {} if self._rising else self.index
@@ -171,7 +172,7 @@ class Shard:
                 self._gold_flaws(block, [Wrong(nth, *flaw) for nth, flaw in wrong], full)
             if sliced is not None:
                 self.slices += sliced(block.data) if not self.flaw_count else [()] * len(records)
-            if not job.allow_gold_errors and any([one & _LINT_MASK for one in flags]):
+            if not job.allow_gold_errors and any([one & _LINT_MASK for one in {*flags}]):
                 self._gold_flaws(block, lint_flaws(flags), full)
             yield True
 
@@ -183,6 +184,8 @@ class Shard:
             records: list[Trace] = decoder.records(block)
             full = self._take_faults("trace", decoder)
             self.traces += len(records)
+            if job.told and not (job.wide and self.part):  # of a file that all parts read, one tells
+                self.told.update(job.told(records, block.data))
             yield records, first, len(block.data)
             if self._nameless:
                 offsets = [] if full else job.traces.offsets(block)
@@ -196,8 +199,7 @@ class Shard:
         if self._in_order(records, first):
             return len(records)
         index, items, flags, taken, facts = self.index, self.items, self.flags, self.taken, self._facts
-        compared = self.compared
-        matched = 0
+        compared, matched = self.compared, 0
         for number, trace in enumerate(records, first):
             qid = trace.qid or trace.q_id
             row = index.get(qid)  # type: ignore[arg-type]  # None is never a key
@@ -223,7 +225,8 @@ class Shard:
         if not records or self._next >= len(self.qids):
             return False
         row = self._next
-        qids = [trace.qid or trace.q_id for trace in records]
+        qids: list[str | None] = list(map(_QID, records))
+        qids = qids if all(qids) else [trace.qid or trace.q_id for trace in records]
         if self.qids[row] != qids[0]:
             found = self.index.get(qids[0])  # type: ignore[arg-type]  # None is never a key
             if found is None:
@@ -268,7 +271,8 @@ class Shard:
 
     def _give_up(self) -> None:
         """Nothing more of the gold set is to come in this part."""
-        self._strays.update((qid, number) for qid, (number, _) in self._waiting.items())
+        # What was set aside at once came later than what has waited: of one question the last one counts.
+        self._strays = {qid: number for qid, (number, _) in self._waiting.items()} | self._strays
         self._waiting.clear()
 
     # parts that were read apart
