@@ -4,11 +4,12 @@ import random
 from fractions import Fraction
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ragworthy import ids
-from ragworthy.ids import Id
+from ragworthy.ids import TYPE_TAGS, Id, parse, section_key
+from ragworthy.metrics.facts.wanted import Place, place_of
 
 
 @pytest.mark.parametrize(
@@ -163,3 +164,37 @@ def test_tree_distance_is_a_metric(a: str, b: str, c: str) -> None:
     assert (ids.tree_distance(a, b) == 0) == (a == b)
     assert ids.tree_distance(a, b) == ids.tree_distance(b, a)
     assert ids.tree_distance(a, c) <= ids.tree_distance(a, b) + ids.tree_distance(b, c)
+
+
+PIECES = (
+    "doc",
+    "guide.md",
+    "|s=",
+    "|p=",
+    "|b=",
+    "|r=",
+    "|o=",
+    "|",
+    "#",
+    "#s",
+    "#p",
+    "S.",
+    "p.",
+    "Bk",
+    "c_",
+    "t",
+    "a",
+    ".",
+)
+
+
+@given(st.lists(st.sampled_from((*PIECES, "1", "2.3", "007", "0")), min_size=1, max_size=8).map("".join))
+@example("docA#s03")
+@example("guide.md|s=1.2|p=003|b=10")
+def test_where_an_id_stands_does_not_depend_on_the_number_at_its_end(name: str) -> None:
+    """Places are looked up by the id without that number; here they follow from the whole id."""
+    whole = parse(name)
+    section = section_key(whole.section) if whole.section else None
+    opaque = whole.form == "opaque"
+    expected = Place(None, None) if opaque else Place(whole.doc, section, TYPE_TAGS.get(whole.type or ""))
+    assert place_of(name) == expected

@@ -99,6 +99,7 @@ _NOWHERE = Place(None, None)
 _DIGITS = "0123456789"
 
 
+@lru_cache(maxsize=1 << 16)
 def place_of(name: str) -> Place:
     """Where a block stands by its id alone.
 
