@@ -8,7 +8,7 @@ from typing import Any
 import answers as generating
 from runner import OURS, Bench, Line, Ran, Subject, alone, exponent, progress, run, side
 
-QUESTIONS, FEW = 200_000, 20_000
+QUESTIONS, FEW = 1_000_000, 20_000
 ABOUT = (
     "Generated gold sets with the traces of a run: files in, numbers out, whole processes; ours on every core. "
     "ragas and DeepEval get the same answers as rows of their own kind. They score one or two metrics of a row, ours "

@@ -36,7 +36,8 @@ ADVICE = {
         "  file_missing: Check the path; it is relative to the working folder, or to the policy's "
         "folder when the policy names it."
     ),
-    "RW-F02": "  is_a_folder: Name the file inside the folder.",
+    "RW-F02": "  is_a_folder: Name the file inside the folder. "
+    "Where records are read, a folder that holds nothing but records (.jsonl, .gz, .parquet …) stands for its files.",
     "RW-F03": "  unreadable: Check its permissions.",
     "RW-F04": "  empty_file: Check how it was written; a gate never passes on nothing.",
     "RW-F05": (

@@ -1,8 +1,11 @@
 """What fails on the way is tried again by Spark, or is an error that says what to do: never fewer rows."""
 
 import os
+import signal
 import subprocess
 import sys
+import tempfile
+import time
 import venv
 from pathlib import Path
 
@@ -40,9 +43,9 @@ def read_by_spark(words: list[str], master: str, *settings: str, **more: str) ->
     return spark.commands(master, [asked], *settings, **more)[0]
 
 
-def command(words: list[str], **more: str) -> Done:
+def command(words: list[str], master: str = "local[2]", **more: str) -> Done:
     """A command of its own, which starts its session itself."""
-    asked = [sys.executable, "-m", "ragworthy", *words, "--engine", "spark", "--master", "local[2]"]
+    asked = [sys.executable, "-m", "ragworthy", *words, "--engine", "spark", "--master", master]
     environment = spark.environment(**more)
     done = subprocess.run(asked, env=environment, capture_output=True, encoding="utf-8", timeout=120, check=False)
     return Done(done.returncode, done.stdout, done.stderr)
@@ -87,6 +90,32 @@ def test_a_driver_that_dies_is_an_error(words: list[str]) -> None:
     log = first.rpartition("(its log: ")[2].partition(")")[0]
     assert Path(log).is_file() and "Traceback" not in done.err
     Path(log).unlink()
+
+
+def test_what_is_no_master_is_named(words: list[str]) -> None:
+    """Spark takes a minute to give up on one that does not answer; that it is no URL it says at once."""
+    done = command([*words, "-o", "spark.json"], master="foo")
+    first = done.err.splitlines()[0]
+    assert (done.code, Path("spark.json").exists()) == (2, False)
+    assert first.startswith("expected a master that runs applications, got: Could not parse Master URL")
+    assert "[RW-S09]" in first
+    Path(first.rpartition("(its log: ")[2].partition(")")[0]).unlink()
+
+
+def test_an_interrupted_run_says_so_and_leaves_nothing(words: list[str]) -> None:
+    logs = Path(tempfile.gettempdir())
+    before = set(logs.glob("ragworthy-spark-*.log"))
+    asked = [sys.executable, "-m", "ragworthy", *words, "-o", "spark.json", "--engine", "spark", "--master", "local[2]"]
+    environment = spark.environment(**failing("wait", 1))
+    with subprocess.Popen(asked, env=environment, stderr=subprocess.PIPE, encoding="utf-8") as process:
+        for _ in range(600):  # until a task is at work
+            if list(Path("marks").iterdir()):
+                break
+            time.sleep(0.1)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=60)
+    assert (process.returncode, said, Path("spark.json").exists()) == (130, "interrupted\n", False)
+    assert set(logs.glob("ragworthy-spark-*.log")) - before == set()
 
 
 def test_results_that_are_too_large_are_an_error(words: list[str]) -> None:

@@ -14,7 +14,7 @@ from sets_of_every_suite import made_answers
 SAID = {
     "broken": "viewfs://eval/logs/month/2/traces.jsonl:12: qid: expected a string, got 7 [RW-T02]",
     "nothing there": "viewfs://eval/logs/none.jsonl: expected a file, got nothing at this URI [RW-F01]",
-    "no file system": 'nofs://x/y.jsonl: expected a readable file, got: No FileSystem for scheme "nofs" [RW-F03]',
+    "no file system": 'nofs://x/y.jsonl: expected a readable file, got: No FileSystem for scheme "nofs" [RW-S10]',
     "a pattern of nothing": "viewfs://eval/logs/*.none: expected a file, got nothing at this URI [RW-F01]",
     "other files": "viewfs://eval/logs/eval: expected a folder of records (.jsonl, .ndjson, .gz, .zst, .parquet), "
     "got ragworthy.toml in it: name the files by a pattern [RW-F02]",

@@ -5,7 +5,7 @@ from ragworthy.codes.code import Code
 ERRORS: dict[str, Code] = {
     # files
     "RW-F01": Code("file_missing", "The file does not exist.", "Check the path; it is relative to the working folder, or to the policy's folder when the policy names it."),
-    "RW-F02": Code("is_a_folder", "A folder is where a file is expected.", "Name the file inside the folder."),
+    "RW-F02": Code("is_a_folder", "A folder is where a file is expected.", "Name the file inside the folder. Where records are read, a folder that holds nothing but records (.jsonl, .gz, .parquet …) stands for its files."),
     "RW-F03": Code("unreadable", "The file exists but cannot be read.", "Check its permissions."),
     "RW-F04": Code("empty_file", "The file holds no record.", "Check how it was written; a gate never passes on nothing."),
     "RW-F05": Code("line_too_long", "One line is longer than 32 MiB.", "JSONL needs one record per line; was a JSON array or a single huge object written instead?"),
@@ -188,6 +188,8 @@ ERRORS: dict[str, Code] = {
     "RW-S06": Code("needs_spark", "A file is named by a URI, which only Spark can read.", "Gold sets and traces may be named by a URI with --engine spark; copy other files, and those of a policy, to this machine."),
     "RW-S07": Code("no_java", "Spark cannot start: there is no Java that it can use.", "Install Java 17 or later (Debian: apt-get install openjdk-17-jre-headless), or set JAVA_HOME."),
     "RW-S08": Code("executor_differs", "An executor lacks a package, or has another version of Ragworthy.", "Install the same version on every executor, and name their Python in PYSPARK_PYTHON or spark.pyspark.python."),
+    "RW-S09": Code("no_cluster", "The Spark master cannot be reached, or ended the application.", "Check the URL of the master, and the logs of its workers: it ends an application whose executors cannot start."),
+    "RW-S10": Code("no_connector", "Spark has no connector for this kind of URI.", "Give Spark the connector, for example hadoop-aws for s3a (spark.jars.packages in spark-defaults.conf)."),
     # the built-in pipeline
     "RW-N01": Code("tuning_unreadable", "The tuning file cannot be read or has the wrong shape.", "Write it again with 'ragworthy experiment tune'."),
     "RW-N02": Code("tuning_other_index", "The threshold was tuned on another index.", "Tune again on this index: 'ragworthy experiment tune --index DIR --gold FILE --out DIR'."),

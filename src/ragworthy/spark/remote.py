@@ -109,7 +109,8 @@ def _explained(where: str) -> Iterator[None]:
         yield
     except Py4JJavaError as error:
         reason = str(error.java_exception.getMessage() or error.java_exception.getClass().getSimpleName())
-        raise data_error("RW-F03", f"expected a readable file, got: {reason.splitlines()[0]}", where=where) from None
+        code = "RW-S10" if "ClassNotFoundException" in reason or "No FileSystem for scheme" in reason else "RW-F03"
+        raise data_error(code, f"expected a readable file, got: {reason.splitlines()[0]}", where=where) from None
 
 
 class RemoteFile(Source):

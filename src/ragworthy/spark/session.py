@@ -1,10 +1,13 @@
 """A Spark session: one that is there already, or one of our own; and what Spark says, in our words."""
 
+import logging
 import os
 import re
+import signal
 import sys
 import tempfile
 import threading
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
@@ -27,6 +30,12 @@ _PIECES = 3
 _ROWS = 2000
 _MODULE = re.compile(r"No module named '([\w.]+)'")
 _TRACEBACK = "Traceback (most recent call last):"
+_ENDED = ("stopped SparkContext", "SparkContext was shut down", "SparkContext was stopped")
+_REASONS = re.compile(
+    r"(All masters are unresponsive[^\n]*|Master removed our application[^\n]*"
+    r"|Could not parse Master URL[^\n]*|Master must [^\n]*|Invalid master URL[^\n]*)"
+)
+"""Why there is no cluster, as the log of Spark says it."""
 _CAUSES = re.compile(r"(?:^|\n)(?:Caused by: |: )?(?:[\w$]+\.)*(\w*(?:Exception|Error)): ([^\n]+)")
 
 
@@ -58,12 +67,14 @@ class Session:
         from py4j.protocol import Py4JError
         from pyspark.errors import PySparkException
 
-        try:
-            yield
-        except RagworthyError:
-            raise
-        except (PySparkException, Py4JError, ConnectionError) as error:
-            raise _ours(str(error), f" (its log: {self._log})" if self._log else "") from None
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", module=r"pyspark\.")  # of its own dependencies: nobody here can act on it
+            try:
+                yield
+            except RagworthyError:
+                raise
+            except (PySparkException, Py4JError, ConnectionError) as error:
+                raise _ours(str(error), self._log) from None
 
 
 def _ours(text: str, log: str) -> RagworthyError:
@@ -71,9 +82,15 @@ def _ours(text: str, log: str) -> RagworthyError:
     if (module := _MODULE.search(text)) is not None:
         package = module[1].partition(".")[0]
         return data_error("RW-S08", f"expected {package} on every executor, got a Python without it")
+    place = f" (its log: {log})" if log else ""
+    if "JAVA_GATEWAY_EXITED" in text or any(words in text for words in _ENDED):
+        logged = Path(log).read_text(encoding="utf-8", errors="replace") if log else ""
+        if reasons := _REASONS.findall(logged):
+            reason = clip(reasons[-1].strip(), 300)
+            return data_error("RW-S09", f"expected a master that runs applications, got: {reason}{place}")
     code = "RW-S07" if "JAVA_GATEWAY_EXITED" in text or "JAVA_HOME" in text else "RW-S05"
     expected = "Java 17 or later" if code == "RW-S07" else "Spark to read every part"
-    return data_error(code, f"expected {expected}, got: {_cause(text)}{log}")
+    return data_error(code, f"expected {expected}, got: {_cause(text)}{place}")
 
 
 @contextmanager
@@ -90,22 +107,25 @@ def own_session(master: str | None) -> Iterator[Session]:
     with tempfile.NamedTemporaryFile("w+", prefix="ragworthy-spark-", suffix=".log", delete=False) as log:
 
         def start() -> Any:
+            logging.getLogger().addHandler(logging.NullHandler())  # else py4j prints a trace of each interruption
             with _quietly(log.fileno()):
-                return _started(master)
+                spark = _started(master)
+            if threading.current_thread() is threading.main_thread():  # Spark's own handler talks to the JVM meanwhile
+                signal.signal(signal.SIGINT, signal.default_int_handler)
+            return spark
 
         session = Session(start, log.name)
-        failed = True
+        named = False
         try:
             yield session
-            failed = False
         except RagworthyError as error:
-            failed = log.name in str(error)
+            named = log.name in str(error)
             raise
         finally:
             if session.started:
                 with _quietly(log.fileno()), suppress(ConnectionError):
                     session.spark.stop()
-            if not failed:
+            if not named:
                 Path(log.name).unlink(missing_ok=True)
 
 

@@ -5,6 +5,7 @@ says, or have another version. The driver stays as it is.
 import os
 import signal
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,8 @@ def failing(how: str, times: int, marks: Path) -> None:
                 (marks / str(nth)).touch(exist_ok=False)
             except FileExistsError:
                 continue
+            if how == "wait":
+                time.sleep(60)
             if how == "die":
                 os.kill(os.getpid(), signal.SIGKILL)
             if how == "kill the executor":
