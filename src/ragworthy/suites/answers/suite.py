@@ -46,6 +46,7 @@ from ragworthy.suites.crowds import Crowd, Home, add_homes, add_to, wrong_with
 from ragworthy.suites.damage import Damage
 from ragworthy.suites.evidence import Bound, Case, Evidence, Extra, Fate, Found, Offender, Row, Summary
 from ragworthy.suites.examine import Seen
+from ragworthy.suites.fork import processes
 from ragworthy.suites.id_clashes import id_clashes
 from ragworthy.suites.in_parts import InParts
 from ragworthy.suites.intervals import Part
@@ -58,8 +59,18 @@ from ragworthy.suites.refusing import by_rule_of
 from ragworthy.suites.request import Progress, Request
 
 GOOD = "answers.good"
+SEVERAL = 6
+"""So many times as large as the gold set are traces that ask each question several times."""
 COUNTED = ("rate", "count")
 """Kinds of metrics that are a number of questions, or a share of it, where every word is a yes or a no."""
+
+
+def _ask_again(opened: Opened, request: Request) -> bool:
+    """Whether there are several processes, and traces ask the same questions again and again. Then each process reads
+    the whole gold set: of a share of it most traces would belong to another process.
+    """
+    gold, traces = opened["gold"], opened["trace"]
+    return processes(request.jobs, traces.size, traces.splits) > 1 and gold.size * SEVERAL < traces.size
 
 
 class Answers(InParts):
@@ -82,7 +93,7 @@ class Answers(InParts):
 
     def read(self, opened: Opened, request: Request, progress: Progress | None) -> Evidence:
         """A tally: how many questions there are of each set of flags and slices, by processes that tell each other."""
-        if request.parts is not None or request.engine is not None:
+        if request.parts is not None or request.engine is not None or _ask_again(opened, request):
             return super().read(opened, request, progress)
         how = how_of(opened, request, self.depths(request), self.slice_fields(request))
         read = read_runs(opened, request, how, progress, roles_of(opened, request))
