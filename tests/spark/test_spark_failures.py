@@ -97,7 +97,7 @@ def test_what_is_no_master_is_named(words: list[str]) -> None:
     done = command([*words, "-o", "spark.json"], master="foo")
     first = done.err.splitlines()[0]
     assert (done.code, Path("spark.json").exists()) == (2, False)
-    assert first.startswith("expected a master that runs applications, got: Could not parse Master URL")
+    assert first.startswith("expected a master that runs applications, got: Master must either be yarn")
     assert "[RW-S09]" in first
     Path(first.rpartition("(its log: ")[2].partition(")")[0]).unlink()
 
