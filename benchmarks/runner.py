@@ -257,7 +257,7 @@ _WIDE, _HIGH, _LEFT = 860, 26, 400
 def bars(title: str, rows: Sequence[tuple[str, float, str]], *, logarithmic: bool = False) -> str:
     """A bar for each row (name, length, what stands beside it) as SVG that is read in light and in dark."""
     most = max(value for _, value, _ in rows)
-    room = _WIDE - _LEFT - 110
+    room = _WIDE - _LEFT - 150
 
     def length(value: float) -> float:
         share = math.log10(1 + value) / math.log10(1 + most) if logarithmic else value / most
