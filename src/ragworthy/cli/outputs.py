@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 
 def keep_inputs(outputs: Iterable[str | None], inputs: Iterable[object]) -> None:
     """Refuse an output that is one of the inputs, lies in a folder that is one, or is another output."""
-    named = [Path(one) for one in inputs if isinstance(one, (str, Path))]
+    every = [each for one in inputs for each in (one if isinstance(one, tuple) else (one,))]
+    named = [Path(one) for one in every if isinstance(one, (str, Path))]
     read = [_real(each) for one in named for each in (one, *(() if one.is_dir() else files_of(one) or ()))]
     seen: set[Path] = set()
     for output in outputs:
