@@ -171,3 +171,12 @@ def test_a_uri_without_spark(words: list[str]) -> None:
     done = run_cli("score", "retrieval", "--gold", "gold.jsonl", "--trace", "s3a://logs/traces.jsonl")
     assert done.code == 2
     assert done.err.startswith("s3a://logs/traces.jsonl: expected a path on this machine, got a URI [RW-S06]\n")
+
+
+def test_a_uri_is_refused_by_commands_that_cannot_write_there(words: list[str]) -> None:
+    """Rows that nobody writes would be missed only later."""
+    for nth in (1, 2):
+        assert run_cli(*words[:-1], "--shard", f"{nth}/2", "-o", f"part{nth}.json").code == 0
+    done = run_cli("merge", "part1.json", "part2.json", "--rows", "hdfs://nn/rows.parquet", "-o", "merged.json")
+    said = "--rows: expected a path on this machine, got hdfs://nn/rows.parquet"
+    assert (done.code, done.err.partition(" [RW-")[0], Path("merged.json").exists()) == (2, said, False)

@@ -191,8 +191,12 @@ def _rows_here(given: argparse.Namespace) -> str | None:
 
 
 def _rows_there(given: argparse.Namespace) -> str | None:
-    """The URI that rows go to."""
-    return given.rows if is_uri(given.rows) else None
+    """The URI that rows go to; only an engine can write there."""
+    if not is_uri(given.rows):
+        return None
+    if getattr(given, "engine", "local") == "local":
+        raise usage_error(f"--rows: expected a path on this machine, got {given.rows}")
+    return str(given.rows)
 
 
 def _prove(
