@@ -8,7 +8,7 @@ from fractions import Fraction
 from functools import lru_cache, partial
 
 from ragworthy.metrics.facts.contract import OK
-from ragworthy.metrics.facts.convergence import CHAOS, FORWARD, SPLIT, Question, run_marks
+from ragworthy.metrics.facts.convergence import CHAOS, FORWARD, SPLIT, Question
 from ragworthy.metrics.facts.distance import ACCEPT, BLOCK, STABLE
 from ragworthy.metrics.facts.orders import six
 from ragworthy.metrics.facts.runs import Facts
@@ -266,7 +266,7 @@ def convergence(question: Question) -> Fraction | None:
     """Share of a question's runs that lead to the section most of them lead to."""
     if not question.counted:
         return None
-    marks = run_marks(question.seen)
+    marks = question.run_marks
     return _ratio(marks.count(FORWARD), len(marks))
 
 

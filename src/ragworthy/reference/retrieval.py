@@ -6,7 +6,7 @@ It works on plain decoded JSON and floats, as that evaluator does; where it stop
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from ragworthy.metrics.facts.runs import WINDOW
+from ragworthy.metrics.facts.cites import WINDOW
 from ragworthy.metrics.facts.spans import gap
 
 KEYS = ("ΔS", "ΔS_list", "delta_s", "deltaS", "dS", "∆S", "Î”S", "ŒîS")

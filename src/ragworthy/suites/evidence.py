@@ -56,6 +56,8 @@ class Case(NamedTuple):
     """The steps to a right answer, where the suite can see them: for the waterfall."""
     good: Fraction | None = None
     """The share of its runs that are good, where it has several."""
+    worst: Any = None
+    """The facts of the run that went worst, where a case has several."""
 
 
 def share_of(good: int, runs: int) -> Fraction | None:

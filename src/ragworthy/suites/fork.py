@@ -107,4 +107,8 @@ def without_gc() -> Iterator[None]:
         yield
     finally:
         if was_on:
+            if not gc.get_freeze_count():
+                # All that was made is as if it had been looked at: else the first look after this goes over everything.
+                gc.freeze()
+                gc.unfreeze()
             gc.enable()

@@ -300,19 +300,21 @@ class _Sums:
     def _added(self, name: str, clusters: Sequence[int], numbers: Sequence[int]) -> _Totals:
         """Each cluster's sums as one whole number, in which they stand side by side: to add it adds them all."""
         column = self._parts.columns[name]
-        unit = math.lcm(
-            *(Fraction(part[0]).denominator for part in column if part is not None and not of_nothing(part))
-        )
-        worth = [_worth(part, unit) for part in column]
-        lowest = min((one.total for one in worth), default=0)
-        worth = [one._replace(total=one.total - min(lowest, 0) * one.cases) for one in worth]  # none is below 0
-        wide = (max((max(one) for one in worth), default=0) * len(clusters)).bit_length() + 3
-        packed = [_packed(one, wide) for one in worth]
+        different = {id(part): part for part in column}  # equal parts are one object, and a few of them are all
+        parts = [part for part in different.values() if part is not None and not of_nothing(part)]
+        unit = math.lcm(*(Fraction(part[0]).denominator for part in parts))
+        worths = {key: _worth(part, unit) for key, part in different.items()}
+        lowest = min((one.total for one in worths.values()), default=0)
+        up = -min(lowest, 0)  # so that no total is below 0
+        worths = {key: one._replace(total=one.total + up * one.cases) for key, one in worths.items()}
+        wide = (max((max(one) for one in worths.values()), default=0) * len(clusters)).bit_length() + 3
+        each = {key: _packed(one, wide) for key, one in worths.items()}
+        packed = [each[id(part)] for part in column]
         sums = list(self._marks)
         for cluster, number in zip(clusters, numbers, strict=True):
             sums[cluster] += packed[number]
         found = {_unpacked(one, wide): count for one, count in Counter(sums).items()}
-        moved = ((one._replace(total=one.total + min(lowest, 0) * one.cases), count) for one, count in found.items())
+        moved = ((one._replace(total=one.total - up * one.cases), count) for one, count in found.items())
         return _Totals({one: count for one, count in moved if one.there}, unit)
 
 

@@ -5,9 +5,11 @@ of one trace file with their runs.
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import combinations, pairwise
 from typing import NamedTuple
+
+import msgspec
 
 from ragworthy.ids import natural
 from ragworthy.metrics.facts.distance import BLOCK
@@ -56,11 +58,6 @@ def mark(runs: Sequence[Seen]) -> str:
     >>> mark([same] * 6), mark([same] * 5 + [other]), mark([none] * 6), mark([none] * 3 + [same] * 3)
     ('→', '<>', '←', '←')
     """
-    return _mark(tuple(runs))
-
-
-@lru_cache(maxsize=1 << 14)  # of one question it is asked several times
-def _mark(runs: tuple[Seen, ...]) -> str:
     keys = [run.key for run in runs]
     empty = keys.count("")
     if empty == len(keys):
@@ -103,8 +100,11 @@ def flips(states: Sequence[str]) -> Fraction:
     return Fraction(sum(one != other for one, other in pairwise(states)), max(1, len(states) - 1))
 
 
-class Question(NamedTuple):
-    """Every run of one question by paraphrase and seed; one without any run has the facts of a missing one."""
+class Question(msgspec.Struct, frozen=True, dict=True):
+    """Every run of one question by paraphrase and seed; one without any run has the facts of a missing one.
+
+    A dozen metrics ask for its marks: what follows from the runs is worked out when somebody first asks, and kept.
+    """
 
     runs: Mapping[RunKey, Facts]
     facts: tuple[Facts, ...]
@@ -121,12 +121,12 @@ class Question(NamedTuple):
         """A question from its runs; what `absent` makes is in where there is none."""
         return cls(runs, tuple([runs[key] for key in sorted(runs)]) or (absent(),), twice=twice)
 
-    @property
+    @cached_property
     def errored(self) -> bool:
         """Nothing but errors."""
         return bool(self.runs) and all(one.errored for one in self.facts)
 
-    @property
+    @cached_property
     def counted(self) -> bool:
         """Whether convergence can be told: answers, three wordings and two seeds, and not one run missing.
 
@@ -134,18 +134,23 @@ class Question(NamedTuple):
         """
         return _is_whole(tuple(self.runs), self.steady, self.twice) and self.asked
 
-    @property
+    @cached_property
     def asked(self) -> bool:
         """Whether the question has an answer to converge to, and its traces carry answers."""
         facts = self.facts
         return facts[0].answerable and all([one.answers for one in facts])
 
-    @property
+    @cached_property
     def seen(self) -> list[Seen]:
         """What every run cites."""
         return [Seen(one.key, one.cited) for one in self.facts]
 
-    @property
+    @cached_property
+    def run_marks(self) -> list[str]:
+        """The mark of each run."""
+        return run_marks(self.seen)
+
+    @cached_property
     def mark(self) -> str:
         """The convergence mark; one seed that is enough stands for two that say the same."""
         return mark(self.seen * (SEEDS if self.steady else 1))
@@ -153,7 +158,7 @@ class Question(NamedTuple):
     @property
     def flips(self) -> Fraction:
         """How often the mark changes from one run to the next."""
-        return flips(run_marks(self.seen))
+        return flips(self.run_marks)
 
     def triplets(self) -> list[bool]:
         """Whether each set of three wordings under one seed leads to one section."""
@@ -264,6 +269,6 @@ def with_facts(arm: Arm, changed: Callable[[Asked, RunKey, Facts], Facts]) -> Ar
     for one in arm.asked:
         runs = {key: changed(one, key, facts) for key, facts in one.question.runs.items()}
         facts = tuple(runs[key] for key in sorted(runs)) or one.question.facts
-        question = one.question._replace(runs=runs, facts=facts)
+        question = msgspec.structs.replace(one.question, runs=runs, facts=facts)
         asked.append(one._replace(question=question))
     return arm._replace(asked=asked)

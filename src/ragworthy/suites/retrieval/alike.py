@@ -1,14 +1,12 @@
 """Questions that are alike: what rows and ledgers say of them is worked out once."""
 
 from collections import Counter
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Sequence
 
+from ragworthy.metrics.registry import MetricName
 from ragworthy.suites.evidence import Case, Fate, Found, Ledger, Row
 from ragworthy.suites.protocol import Suite
-
-MOST = 1 << 12
-"""So many different rows are kept to be compared with; each is a few kilobytes."""
-
+from ragworthy.suites.rowing import WHOLE
 
 def is_answered(case: Case) -> bool:
     """Whether any run of a question is an answer."""
@@ -44,18 +42,37 @@ def ledgers(suite: Suite, found: Found) -> dict[str, Ledger]:
 def rows(suite: Suite, found: Found) -> Iterator[Row]:
     """Every question's row, in gold order.
 
-    Many have the same words: those rows have the same numbers, and lack the others for the same reasons. Of a question
-    itself, `undefined` sees whether it has traces, is answerable, and is answered.
+    Metrics are gone through one after another, because each has few different words. Of a question itself, `undefined`
+    sees whether it has traces, is answerable, and is answered.
     """
-    words = found.summary.words
-    known: dict[Hashable, tuple[dict[str, float], dict[str, str]]] = {}
-    for case, said in zip(found.cases, zip(*words.values(), strict=True), strict=True):
+    names = found.summary.names
+    ids = [name.id for name in names]
+    shown = [_shown(suite, name, found) for name in names]
+    whys: dict[Hashable, list[str]] = {}
+    for case, *numbers in zip(found.cases, *shown, strict=True):
         state = case.fate is Fate.MISSING, case.own.wanted.answerable, is_answered(case)
-        key = state, tuple(map(id, said))  # words that are the same are mostly the same object
-        numbers = known.get(key)
-        if numbers is None:
-            numbers = suite.numbers(found.summary.names, case, dict(zip(words, said, strict=True)), found)
-            if len(known) < MOST:
-                known[key] = numbers
-        metrics, undefined = numbers
-        yield suite.row_of(case, metrics.copy(), undefined.copy(), found)
+        if state not in whys:
+            whys[state] = [
+                WHOLE if name.metric.over == "all" else suite.undefined(name, case, found.value(name.id))
+                for name in names
+            ]
+        metrics: dict[str, float] = {}
+        undefined: dict[str, str] = {}
+        for name, number, why in zip(ids, numbers, whys[state], strict=True):
+            if number is None:
+                undefined[name] = why
+            else:
+                metrics[name] = number
+        yield suite.row_of(case, metrics, undefined, found)
+
+
+def _shown(suite: Suite, name: MetricName, found: Found) -> Sequence[float | None]:
+    """What rows show of a metric, question by question; None where it says nothing."""
+    words, value = found.summary.words.get(name.id), found.value(name.id)
+    if words is None or value.undefined is not None:
+        return [None] * len(found.cases)
+    known: dict[int, float | None] = {}  # words that are the same are mostly the same object
+    for word in words:
+        if id(word) not in known:
+            known[id(word)] = None if suite.lacks(word, value) else suite.number(name, word)
+    return [known[id(word)] for word in words]

@@ -2,11 +2,13 @@
 
 from collections.abc import Container
 
+import msgspec
+
 from ragworthy.metrics.facts.convergence import Arm, Asked
 from ragworthy.metrics.facts.runs import Facts
 from ragworthy.metrics.facts.wanted import Wanted
 from ragworthy.metrics.runs_blamed import blame, found_in, label, steps_of
-from ragworthy.names import HARMLESS, SEVERITY
+from ragworthy.names import HARMLESS, SEVERITY, Label
 from ragworthy.suites.evidence import Case, Fate, Offender, share_of
 from ragworthy.suites.slices import Slice
 
@@ -17,11 +19,12 @@ MOST_IDS = 10
 
 def case_of(one: Asked, depth: int = DEPTH, *, whole: bool = True, known: Container[str] | None = None) -> Case:
     """A question as the worst of its runs shows it; its type is that of its first relevant block."""
-    facts = worst(one, depth)
-    what, held = label(facts, depth), _is_held(one.wanted, known) if whole else None
+    labels = _labels(one, depth)
+    what = min(labels, key=SEVERITY.__getitem__)
+    facts, held = one.question.facts[labels.index(what)], _is_held(one.wanted, known) if whole else None
     cause, stage, why = blame(facts, depth, held=held)
     types = tuple(f"type={kind}" for kind in one.wanted.types[:1] if kind)
-    off = sum([(what if run is facts else label(run, depth)) not in HARMLESS for run in one.question.facts])
+    off = sum([run not in HARMLESS for run in labels])
     fate = Fate.ERRORED if one.question.errored else Fate.SCORED
     return Case(
         qid=one.wanted.qid,
@@ -36,7 +39,18 @@ def case_of(one: Asked, depth: int = DEPTH, *, whole: bool = True, known: Contai
         cause=cause,
         steps=steps_of(facts, depth, held=held),
         good=share_of(len(one.question.facts) - off, len(one.question.runs)),
+        worst=facts,
     )
+
+
+def _labels(one: Asked, depth: int) -> list[Label]:
+    """What became of each run of a question; many of them have the same facts, and not only equal ones."""
+    runs = one.question.facts
+    if len(runs) == 1:
+        return [label(runs[0], depth)]
+    known = {id(facts): facts for facts in runs}
+    said = {key: label(facts, depth) for key, facts in known.items()}
+    return [said[id(facts)] for facts in runs]
 
 
 def _is_held(wanted: Wanted, known: Container[str] | None) -> bool | None:
@@ -50,13 +64,13 @@ def _is_held(wanted: Wanted, known: Container[str] | None) -> bool | None:
 
 def worst(one: Asked, depth: int = DEPTH) -> Facts:
     """The run of a question that went worst."""
-    runs = one.question.facts
-    return runs[0] if len(runs) == 1 else min(runs, key=lambda facts: SEVERITY[label(facts, depth)])
+    labels = _labels(one, depth)
+    return one.question.facts[labels.index(min(labels, key=SEVERITY.__getitem__))]
 
 
-def established(one: Asked, depth: int = DEPTH) -> dict[str, bool]:
+def established(case: Case, depth: int = DEPTH) -> dict[str, bool]:
     """What is known of a question: what holds of the worst of its runs."""
-    facts = worst(one, depth)
+    one, facts = case.own, case.worst
     return {
         "answerable": one.wanted.answerable,
         "answered": facts.answered,
@@ -70,7 +84,7 @@ def established(one: Asked, depth: int = DEPTH) -> dict[str, bool]:
 def offender_of(case: Case, depth: int = DEPTH) -> Offender:
     """A question with the run that went worst."""
     one: Asked = case.own
-    facts = worst(one, depth)
+    facts: Facts = case.worst
     key = next((key for key, run in sorted(one.question.runs.items()) if run == facts), None)
     reading = one.runs[key] if key is not None else None
     runs = len(one.question.runs)
@@ -128,4 +142,4 @@ def incomplete(arm: Arm) -> int:
 def of_one_seed(arm: Arm) -> int:
     """How many of these lack nothing but another seed."""
     whole = [one.question for one in arm.asked if not one.question.counted]
-    return sum(one._replace(steady=True).counted for one in whole)
+    return sum(msgspec.structs.replace(one, steady=True).counted for one in whole)

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from ragworthy.metrics.facts.runs import claims_of
+from ragworthy.metrics.facts.said import claims_of
 from ragworthy.metrics.facts.wanted import Wanted
 from ragworthy.records import Cited, Result, RetrievalTrace
 from ragworthy.suites.damage import Damage, dropped

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from ragworthy.metrics.causes import depth_of
-from ragworthy.metrics.facts.convergence import Asked, RunKey, run_marks
+from ragworthy.metrics.facts.convergence import Asked, RunKey
 from ragworthy.metrics.runs_blamed import label
 from ragworthy.report.sheet import Answered, Expected, Viewed
 from ragworthy.suites.evidence import Case, Found
@@ -52,7 +52,7 @@ def _worst(one: Asked, depth: int) -> RunKey:
 def _runs(one: Asked, depth: int) -> list[dict[str, Any]]:
     """Every run: which wording under which seed, where the relevant blocks stand, and where it leads."""
     keys = sorted(one.question.runs)
-    marks = run_marks(one.question.seen) if one.question.counted else [None] * len(keys)
+    marks = one.question.run_marks if one.question.counted else [None] * len(keys)
     names = {number: name for name, number in reversed([*one.wanted.names.items()])}
     rows = []
     for key, mark in zip(keys, marks, strict=True):

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from ragworthy.load.sources import Source
 from ragworthy.metrics.facts.convergence import RunKey
-from ragworthy.metrics.facts.runs import Reading
+from ragworthy.metrics.facts.runs import Reading, Runs
 from ragworthy.metrics.facts.wanted import Wanted
 from ragworthy.records import RetrievalTrace
 from ragworthy.suites.parts import Pass, Tell
@@ -101,10 +101,10 @@ def _gather(
 ) -> Gathered:
     """Every trace of one part, joined with its question; the last record of a run counts."""
     decoder = traces.decoder()
-    whole = Gathered()
+    whole, runs = Gathered(), Runs(job.rules)
     for block in traces.blocks(part, parts):
         records: list[RetrievalTrace] = decoder.records(block)
-        here = gather(job, by_id, records, whole.hashes)
+        here = gather(job, by_id, records, whole.hashes, runs)
         if here.troubles or here.firsts:
             offsets = traces.offsets(block)
             here.found.hashes = {name: offsets[nth] for name, nth in here.firsts.items()}

@@ -8,10 +8,10 @@ from typing import NamedTuple
 from ragworthy.ids import stable
 from ragworthy.load.gold import wrong_id
 from ragworthy.metrics.facts.contract import carries, turned_round
-from ragworthy.metrics.facts.convergence import Arm, Asked, Question, RunKey, declared, run_marks
+from ragworthy.metrics.facts.convergence import Arm, Asked, Question, RunKey, declared
 from ragworthy.metrics.facts.distance import impossible
 from ragworthy.metrics.facts.judgements import ids_of, is_named
-from ragworthy.metrics.facts.runs import Facts, Reading, missing, read
+from ragworthy.metrics.facts.runs import Facts, Reading, Runs, missing
 from ragworthy.metrics.facts.wanted import Rules, Section, Wanted, kind_of, wanted_of, wording_of
 from ragworthy.records import Citation, RetrievalGold, RetrievalTrace
 from ragworthy.suites.reading import NAMELESS, Flaws, Reader
@@ -165,8 +165,10 @@ class Part(NamedTuple):
     """The first trace of each index that was not known before."""
 
 
-def gather(job: Job, by_id: Mapping[str, Wanted], records: Sequence[RetrievalTrace], known: Container[str]) -> Part:
-    """Join the traces of a block with their questions."""
+def gather(
+    job: Job, by_id: Mapping[str, Wanted], records: Sequence[RetrievalTrace], known: Container[str], runs: Runs
+) -> Part:
+    """Join the traces of a block with their questions; `runs` reads those of every block."""
     part = Part(Gathered(), {}, {})
     for nth, trace in enumerate(records):
         if trace.index_hash is not None and trace.index_hash not in known:
@@ -174,13 +176,15 @@ def gather(job: Job, by_id: Mapping[str, Wanted], records: Sequence[RetrievalTra
         units = has_units(trace)
         trouble = _trace_problem(trace, job, units=units)
         if trouble is None:
-            _take(job, by_id, part.found, trace, units=units)
+            _take(job, by_id, part.found, runs, trace, units=units)
         else:
             part.troubles[nth] = trouble
     return part
 
 
-def _take(job: Job, by_id: Mapping[str, Wanted], notes: Gathered, given: RetrievalTrace, *, units: bool) -> None:
+def _take(
+    job: Job, by_id: Mapping[str, Wanted], notes: Gathered, reader: Runs, given: RetrievalTrace, *, units: bool
+) -> None:
     notes.traces += 1
     qid = given.name
     question = by_id.get(qid)
@@ -206,7 +210,7 @@ def _take(job: Job, by_id: Mapping[str, Wanted], notes: Gathered, given: Retriev
     runs = notes.runs.setdefault(qid, {})
     key = (_wording(question, trace), trace.seed or 0)
     notes.replaced += key in runs
-    runs[key] = read(question, trace, job.rules)
+    runs[key] = reader.read(question, trace)
     if job.known is None:
         return
     notes.unknown.update(name for name in (*runs[key].names, *runs[key].facts.cited) if name not in job.known)
@@ -300,7 +304,7 @@ def _says_otherwise(runs: Mapping[RunKey, Reading], question: Question) -> bool:
     """Whether a run declares a mark that is neither its own nor that of its question."""
     if all([run.state is None for run in runs.values()]):
         return False
-    for key, own in zip(sorted(runs), run_marks(question.seen), strict=True):
+    for key, own in zip(sorted(runs), question.run_marks, strict=True):
         if declared(runs[key].state) not in (None, own, question.mark):
             return True
     return False

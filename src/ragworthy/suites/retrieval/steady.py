@@ -6,6 +6,8 @@ Only runs show it. What traces say of themselves (`deterministic`) is compared w
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 
+import msgspec
+
 from ragworthy.gates import EACH, WORSE, Judged
 from ragworthy.metrics import registry
 from ragworthy.metrics.facts.convergence import CHAOS, SEEDS, Arm, Asked, Steady, mark
@@ -26,7 +28,10 @@ def steadied(asked: Sequence[Asked], *, said: bool) -> tuple[list[Asked], Steady
     if differing or not single or len(several) < ENOUGH:
         return list(asked), Steady(belied=differing if said else 0)
     proof = f"{len(several):,} others came out the same under every seed, results and citations"
-    marked = [one._replace(question=one.question._replace(steady=True)) if _seeds(one) == 1 else one for one in asked]
+    marked = [
+        one._replace(question=msgspec.structs.replace(one.question, steady=True)) if _seeds(one) == 1 else one
+        for one in asked
+    ]
     return marked, Steady(len(_single(marked)), proof, sample=len(several))
 
 

@@ -249,7 +249,7 @@ class Retrieval(InParts):
 
     def established(self, case: Case, found: Found) -> dict[str, bool]:
         """What holds of the worst of its runs."""
-        return established(case.own, depth_of(found.evidence.settings["k"]))
+        return established(case, depth_of(found.evidence.settings["k"]))
 
     def more(self, case: Case, found: Found) -> dict[str, Any]:
         """How many runs there are, and whether they lead to the same place."""
