@@ -3,7 +3,7 @@
 import hashlib
 import re
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
@@ -218,6 +218,7 @@ def _steps(path: str) -> list[str]:
     return path.split("/")
 
 
+@lru_cache(maxsize=1 << 14)  # of one anchor section many citations are asked
 def tree_distance(a: str, b: str) -> int:
     """Steps from one section to another through their nearest common ancestor; the document is the root.
 

@@ -150,6 +150,8 @@ class DistanceModel(msgspec.Struct, frozen=True, gc=False):
 
 Distances: TypeAlias = list[float | None] | None
 """One semantic distance for each retrieved block."""
+_NO_DISTANCES = (None,) * 8
+"""What most traces have under the keys of distances: one comparison shows it."""
 
 
 class RetrievalTrace(msgspec.Struct, frozen=True, gc=False):
@@ -198,11 +200,11 @@ class RetrievalTrace(msgspec.Struct, frozen=True, gc=False):
     @property
     def distances(self) -> Distances:
         """The recorded distances, under whichever key they were written."""
-        given = (self.delta_s, self.delta_s_1, self.delta_s_2, self.delta_s_3)
-        for one in (*given, self.delta_s_4, self.delta_s_5, self.delta_s_6, self.delta_s_7):
-            if one is not None:
-                return one
-        return None
+        given = (
+            self.delta_s, self.delta_s_1, self.delta_s_2, self.delta_s_3,
+            self.delta_s_4, self.delta_s_5, self.delta_s_6, self.delta_s_7,
+        )  # fmt: skip
+        return None if given == _NO_DISTANCES else next(one for one in given if one is not None)
 
     @property
     def state(self) -> str | None:

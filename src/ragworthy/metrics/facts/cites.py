@@ -83,7 +83,7 @@ def held_of(wanted: Wanted, citations: Sequence[Citation], cited: Sequence[tuple
 def pointed(citations: Sequence[Citation], trace: RetrievalTrace, rules: Rules) -> list[tuple[str, Span]]:
     """Where citations point; one that states no bytes points at those of the result it names."""
     found: dict[str, Span] = {}
-    if trace.topk is not None and any(one.offsets is None for one in citations):
+    if trace.topk is not None and any([one.offsets is None for one in citations]):
         for one in reversed(trace.topk):  # of one that is there twice, the first counts
             if one.offsets is not None and one.offsets[0] < one.offsets[1]:
                 found[one.id] = one.offsets
@@ -95,10 +95,10 @@ def contradicts(citation: Citation, found: Found, trace: RetrievalTrace, rules: 
     """Whether a citation says of its block what is not so: another section, or bytes that the result did not have."""
     if rules.moves is not None:
         return False  # it was written against another version
-    said = citation.section_id if isinstance(citation.section_id, str) and "." in citation.section_id else ""
-    number, place = section_key(said).rpartition("|s=")[2], rules.place(found["cited"][0])
-    if is_numbered(number) and is_numbered(place.section or "") and number not in (place.section, place.page):
-        return True
+    if isinstance(citation.section_id, str) and "." in citation.section_id:
+        number, place = section_key(citation.section_id).rpartition("|s=")[2], rules.place(found["cited"][0])
+        if is_numbered(number) and is_numbered(place.section or "") and number not in (place.section, place.page):
+            return True
     if not found["by_id"] or citation.offsets is None or citation.offsets[0] >= citation.offsets[1]:
         return False
     spans = [one.offsets for one in trace.topk or () if one.id == citation.id and one.offsets is not None]

@@ -33,7 +33,9 @@ def carries(citation: Citation) -> bool:
 
 def turned_round(citation: Citation) -> bool:
     """Whether the range of a citation is none: it ends before it begins, or where it begins; [0, 0] says nothing."""
-    begin, end = citation.offsets or (0, 0)
+    if citation.offsets is None:
+        return False
+    begin, end = citation.offsets
     return begin >= end and begin > 0 and end >= 0
 
 
@@ -48,15 +50,14 @@ def finding(citations: Sequence[Citation], trace: RetrievalTrace) -> str:
     """
     if not citations:
         return EMPTY
-    scored = {one.id for one in trace.topk or () if one.score is not None}
     for one in citations:
-        found = _of_one(one, citations[0], trace, scored)
+        found = _of_one(one, citations[0], trace)
         if found:
             return found
     return OK
 
 
-def _of_one(one: Citation, first: Citation, trace: RetrievalTrace, scored: set[str]) -> str:
+def _of_one(one: Citation, first: Citation, trace: RetrievalTrace) -> str:
     for field in NEEDED:
         counted = field == "offsets" and one.unit is not None  # there, and left out because nobody can convert it
         if getattr(one, field) in (None, "") and not counted:
@@ -65,8 +66,9 @@ def _of_one(one: Citation, first: Citation, trace: RetrievalTrace, scored: set[s
         return "bad_offsets"
     if one.section_id != first.section_id and not trace.allow_cross_section:
         return "cross_section_reuse"
-    if one.score_raw is None and one.score_norm is None and one.id not in scored:
-        return "missing_score"
+    if one.score_raw is None and one.score_norm is None:
+        if not any(result.id == one.id and result.score is not None for result in trace.topk or ()):
+            return "missing_score"
     if None not in (one.index_hash, trace.index_hash) and one.index_hash != trace.index_hash:
         return "mismatch_index_hash"
     other = trace.analyzer if trace.analyzer is not None else first.analyzer

@@ -184,18 +184,19 @@ class Runs:
         known = self._known_of(wanted)
         said = said_in(trace, self._rules)
         order = _order_of(names, trace) if self._rules.moves is None else None
-        run = _run_of(order, said, trace) if order is not None and known.pieces is None else None
-        if run in known.runs:
-            return known.runs[run]
-        found = known.orders.get(order)
-        if found is None:
-            found = returned(wanted, names, trace, self._rules)
+        same = known.orders.get(order)
+        if same is None:
+            same = _Same(returned(wanted, names, trace, self._rules), {})
             if order is not None:
-                known.orders[order] = found
+                known.orders[order] = same
+        answer = _answer_of(said, trace) if known.pieces is None else None
+        if answer in same.runs:
+            return same.runs[answer]
         # Made once, with everything that was found: each copy of so many fields is a noticeable part of a run.
-        facts = Facts._make((known.unread | found | _answered(wanted, found, said, trace, self._rules)).values())
-        if run is not None:
-            known.runs[run] = facts
+        found = known.unread | same.found | _answered(wanted, same.found, said, trace, self._rules)
+        facts = Facts._make(found.values())
+        if answer is not None:
+            same.runs[answer] = facts
         return facts
 
     def _known_of(self, wanted: Wanted) -> "_Known":
@@ -204,8 +205,15 @@ class Runs:
             if len(self._known) >= KEPT:
                 self._known.clear()
             pieces = wanted.pieces if self._rules.texts is not None and wanted.pieces else None
-            known = self._known[wanted.qid] = _Known(missing(wanted)._asdict(), pieces, {}, {})
+            known = self._known[wanted.qid] = _Known(missing(wanted)._asdict(), pieces, {})
         return known
+
+
+class _Same(NamedTuple):
+    """Runs with the same results: what their order shows, and the facts of each different answer to them."""
+
+    found: Found
+    runs: dict[Hashable, Facts]
 
 
 class _Known(NamedTuple):
@@ -215,8 +223,7 @@ class _Known(NamedTuple):
     """The facts of a question that was never asked, each field in its place."""
     pieces: Sequence[Sequence[str]] | None
     """What a claim is compared with, where texts are known: then every claim counts for itself."""
-    orders: dict[Hashable, Found]
-    runs: dict[Hashable, Facts]
+    orders: dict[Hashable, _Same]
 
 
 def _order_of(names: tuple[str, ...], trace: RetrievalTrace) -> Hashable:
@@ -231,12 +238,12 @@ def _order_of(names: tuple[str, ...], trace: RetrievalTrace) -> Hashable:
     return names, tuple(kinds), tuple(spans)
 
 
-def _run_of(order: Hashable, said: Said, trace: RetrievalTrace) -> Hashable:
-    """All that a run is judged by; None where that is more than its results, and which ids it cites."""
+def _answer_of(said: Said, trace: RetrievalTrace) -> Hashable:
+    """All that an answer is judged by, beside the results; None where that is more than the ids and bytes it cites."""
     if trace.error is not None:
         return None
     if said.cited is None:
-        return order, None
+        return ()
     cited: list[Hashable] = []
     for one in said.cited:
         if isinstance(one, str):
@@ -245,7 +252,7 @@ def _run_of(order: Hashable, said: Said, trace: RetrievalTrace) -> Hashable:
             return None
         else:
             cited.append((one.id, one.offsets))
-    return order, tuple(cited), said.refused, said.speaks, trace.cited_by
+    return tuple(cited), said.refused, said.speaks, trace.cited_by
 
 
 def _answered(wanted: Wanted, found: Found, said: Said, trace: RetrievalTrace, rules: Rules) -> Found:

@@ -33,7 +33,10 @@ def held(cited: Sequence[tuple[str, Place]], relevant: Sequence[tuple[str, Place
     >>> held([("a", Place("d", "1"))], block), held([("b", Place("e", "1", span=(100, 200)))], block)
     (Fraction(1, 1), Fraction(0, 1))
     """
-    docs, ids = {place.doc for _, place in cited}, {name for name, _ in cited}
+    ids = {name for name, _ in cited}
+    if not any([place.span for _, place in cited]):  # without bytes a block itself is cited, or nothing of it
+        return _WHOLE if any([name in ids for name, _ in relevant]) else _NOTHING
+    docs = {place.doc for _, place in cited}
     if None not in docs:  # of another block of another document nothing is cited
         relevant = [(name, spot) for name, spot in relevant if spot.doc is None or spot.doc in docs or name in ids]
     return max([_share(name, spot, cited) for name, spot in relevant], default=_NOTHING)
