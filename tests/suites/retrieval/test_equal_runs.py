@@ -23,7 +23,7 @@ from ragworthy.suites.evidence import Case, Evidence, Found, Summary
 from ragworthy.suites.protocol import Suite
 from ragworthy.suites.retrieval.cases import case_of
 from ragworthy.suites.retrieval.equal_runs import CITATIONS, HOME, RANKS, knows
-from ragworthy.suites.retrieval.numbers import _pooled
+from ragworthy.suites.retrieval.numbers import _Lists, _pooled
 from ragworthy.suites.retrieval.suite import SUITE
 from ragworthy.suites.retrieval.units import are_whole, ranged
 from ragworthy.suites.summarise import values_of
@@ -199,7 +199,7 @@ def test_blocks_are_counted_one_by_one(questions: list[Asked], which: str, k: in
                 counts[kind] = part + good, whole + 1
         for kind, count in counts.items():
             words.setdefault(kind, []).append(count)
-    found = _pooled([one for one in questions if one.wanted.answerable], name)
+    found = _pooled(_Lists.of([one for one in questions if one.wanted.answerable]), name)
     share = name.metric._replace(kind="share")
     assert {kind: value_of(share, one.words) for kind, one in found.items()} == {
         kind: value_of(share, some) for kind, some in words.items()

@@ -75,10 +75,12 @@ def mark(runs: Sequence[Seen]) -> str:
 
 def run_marks(runs: Sequence[Seen]) -> list[str]:
     """The mark of each run against the section most runs lead to."""
-    counts = Counter(run.key for run in runs if run.key)
-    if not counts:
+    keys = [run.key for run in runs if run.key]
+    if not keys:
         return [BACKWARD] * len(runs)
-    modal = min(counts, key=lambda key: (-counts[key], natural(key)))
+    counts = {key: keys.count(key) for key in dict.fromkeys(keys)}
+    often = [key for key, count in counts.items() if count == max(counts.values())]
+    modal = often[0] if len(often) == 1 else min(often, key=natural)
     shared = {name for run in runs if run.key == modal for name in run.ids}
     marks = []
     for run in runs:
@@ -169,19 +171,43 @@ class Question(msgspec.Struct, frozen=True, dict=True):
             found.append(len(keys) == PARAPHRASES and bool(keys[0]) and len(set(keys)) == 1)
         return found
 
+    @cached_property
+    def _tops(self) -> "_Tops":
+        return _Tops.of(self.runs)
+
     def taus(self, *, seeds: bool) -> list[float]:
         """Kendall's τ of the first results of every two runs: under two seeds in one wording, or in two wordings."""
-        tops = [(key[0], tuple(dict.fromkeys(self.runs[key].names[:DEPTH]))) for key in sorted(self.runs)]
-        known: dict[tuple[tuple[str, ...], tuple[str, ...]], float] = {}
-        found = []
-        for (wording, mine), (other, its) in combinations(tops, 2):
-            if (wording == other) is seeds and (mine or its):
-                pair = mine, its
-                tau = known.get(pair)
-                if tau is None:
-                    tau = known[pair] = alike_by_tau(mine, its)
-                found.append(tau)
-        return found
+        tops = self._tops
+        return [
+            tops.tau(mine, its)
+            for (wording, mine), (other, its) in combinations(tops.runs, 2)
+            if (wording == other) is seeds and (tops.lists[mine] or tops.lists[its])
+        ]
+
+
+class _Tops(NamedTuple):
+    """The first results of the runs of a question. Seeds often change nothing: equal lists are compared once."""
+
+    runs: list[tuple[int, int]]
+    """The wording of each run, and the number of its list."""
+    lists: list[tuple[str, ...]]
+    taus: dict[tuple[int, int], float]
+
+    @classmethod
+    def of(cls, runs: Mapping[RunKey, Facts]) -> "_Tops":
+        """Those of some runs."""
+        numbers: dict[tuple[str, ...], int] = {}
+        keys = sorted(runs)
+        first = [numbers.setdefault(tuple(dict.fromkeys(runs[key].names[:DEPTH])), len(numbers)) for key in keys]
+        return cls([(wording, number) for (wording, _), number in zip(keys, first, strict=True)], list(numbers), {})
+
+    def tau(self, mine: int, its: int) -> float:
+        """How alike two of the lists are."""
+        if mine == its:
+            return 1.0
+        if (mine, its) not in self.taus:
+            self.taus[mine, its] = alike_by_tau(self.lists[mine], self.lists[its])
+        return self.taus[mine, its]
 
 
 @lru_cache(maxsize=1 << 10)  # most questions have the same wordings and seeds

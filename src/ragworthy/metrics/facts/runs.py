@@ -178,7 +178,7 @@ class Runs:
         if first is not None and distances is not None:
             recorded = distances[names.index(first)] if first in names else FARTHEST
         model = (trace.delta_s_model.name, trace.delta_s_model.weights) if trace.delta_s_model is not None else None
-        return Reading(facts, trace.query or "", names, first, recorded, model, trace.state, distances or ())
+        return Reading(facts, trace.query or "", facts.names, first, recorded, model, trace.state, distances or ())
 
     def _facts(self, wanted: Wanted, names: tuple[str, ...], trace: RetrievalTrace) -> Facts:
         known = self._known_of(wanted)

@@ -82,12 +82,15 @@ def _runs_of(questions: Iterable[Question], sees: Callable[[Facts], Hashable]) -
     found = _Runs([], [], [])
     runs: dict[Hashable, int] = {}
     groups: dict[tuple[int, ...], int] = {}
+    again: dict[int, int] = {}  # runs that were read to the same facts share them
     for question in questions:
         numbers = []
         for facts in question.facts:
-            number = runs.setdefault(sees(facts), len(runs))
-            if number == len(found.different):
-                found.different.append(facts)
+            number = again.get(id(facts), -1)
+            if number < 0:
+                number = again[id(facts)] = runs.setdefault(sees(facts), len(runs))
+                if number == len(found.different):
+                    found.different.append(facts)
             numbers.append(number)
         key = tuple(numbers)
         group = groups.setdefault(key, len(groups))

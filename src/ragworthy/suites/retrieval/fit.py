@@ -94,8 +94,8 @@ def _unseen(arm: Arm) -> Unseen | None:
         return None
     seen: set[str] = set()
     for one in arm.asked:
-        for run in one.runs.values():
-            seen.update(run.names, run.facts.cited)
+        for facts in {id(run.facts): run.facts for run in one.runs.values()}.values():
+            seen.update(facts.names, facts.cited)
     names: list[str] = []
     for one in arm.asked:
         for name, number in one.wanted.names.items():

@@ -5,7 +5,6 @@ Metrics that these files cannot measure say why not, instead of having a number.
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import chain
 from typing import NamedTuple
 
 from ragworthy import gates as g
@@ -82,12 +81,12 @@ class _Blocks(NamedTuple):
 def _block_by_block(summary: Summary, cases: Sequence[Case]) -> Values:
     """The values that change when blocks are counted: the whole, and each type of block."""
     values: Values = {}
-    asked: list[Asked] = [case.own for case in cases if case.own.wanted.answerable]
+    lists = _Lists.of([case.own for case in cases if case.own.wanted.answerable])
     kinds = types_of(cases)
     for name in summary.names:
         if name.metric.id not in POOLED:
             continue
-        found = _pooled(asked, name)
+        found = _pooled(lists, name)
         total = sum(one.part for one in found.values()), sum(one.whole for one in found.values())
         values[None, name.id] = summary.values[None, name.id]._replace(pooled=total if total[1] else None)
         share = name.metric._replace(kind="share")
@@ -96,30 +95,52 @@ def _block_by_block(summary: Summary, cases: Sequence[Case]) -> Values:
     return values
 
 
-def _pooled(asked: Sequence[Asked], name: MetricName) -> dict[str, _Blocks]:
+_Types = tuple[str, ...]
+
+
+class _Lists(NamedTuple):
+    """The types of blocks that were wanted and returned, counted: few lists of them are different."""
+
+    wanted: Counter[tuple[_Types, tuple[int, ...]]]
+    """Of each run the types of what is relevant, and the rank of each block."""
+    asked: Counter[_Types]
+    """Of each question the types of what is relevant."""
+    returned: Counter[tuple[_Types, tuple[int, ...]]]
+    """Of each run the types of its results, and the ranks of what is relevant."""
+    given: Counter[frozenset[_Types]]
+    """Of each question the types of the results of its runs."""
+
+    @classmethod
+    def of(cls, asked: Sequence[Asked]) -> "_Lists":
+        """Those of some questions."""
+        return cls(
+            Counter([(one.wanted.types, facts.blocks) for one in asked for facts in one.question.facts]),
+            Counter([one.wanted.types for one in asked]),
+            Counter([(facts.types, facts.relevant) for one in asked for facts in one.question.facts]),
+            Counter([frozenset([facts.types for facts in one.question.facts]) for one in asked]),
+        )
+
+
+def _pooled(lists: _Lists, name: MetricName) -> dict[str, _Blocks]:
     """Blocks of answerable questions, by type."""
     depth = name.k or 0
-    runs = [(one.wanted.types, facts) for one in asked for facts in one.question.facts]
+    part, whole, questions = Counter[str](), Counter[str](), Counter[str]()
     if name.metric.id == "retrieval.recall":
-        wanted = [[one.wanted.types] * len(one.question.facts) for one in asked]
-        part = Counter(
-            [
-                kind
-                for types, facts in runs
-                for rank, kind in zip(facts.blocks, types, strict=True)
-                if 0 < rank <= depth
-            ]
-        )
+        for (types, ranks), count in lists.wanted.items():
+            for kind, rank in zip(types, ranks, strict=True):
+                whole[kind] += count
+                part[kind] += count if 0 < rank <= depth else 0
+        for types, count in lists.asked.items():
+            questions.update(dict.fromkeys(types, count))
     else:
-        wanted = [[facts.types[:depth] for facts in one.question.facts] for one in asked]
-        part = Counter([facts.types[rank - 1] for _, facts in runs for rank in facts.relevant if rank <= depth])
-    # Few lists of types are different, and to count them as they are takes a tenth of counting the types in them.
-    whole, questions = Counter[str](), Counter[str]()
-    for types, count in Counter(chain.from_iterable(wanted)).items():
-        for kind in types:
-            whole[kind] += count
-    for lists, count in Counter([frozenset(some) for some in wanted]).items():
-        questions.update(dict.fromkeys({kind for types in lists for kind in types}, count))
+        for (types, ranks), count in lists.returned.items():
+            for kind in types[:depth]:
+                whole[kind] += count
+            for rank in ranks:
+                if rank <= depth:
+                    part[types[rank - 1]] += count
+        for several, count in lists.given.items():
+            questions.update(dict.fromkeys({kind for types in several for kind in types[:depth]}, count))
     return {kind: _Blocks(part[kind], count, questions[kind]) for kind, count in whole.items()}
 
 
