@@ -12,12 +12,14 @@ SMALL = 16 << 20
 """Below this many bytes a second process costs more than it saves."""
 
 
-def processes(asked: int | None, size: int, splits: bool) -> int:
+def processes(asked: int | None, size: int, splits: bool, weight: int = 1) -> int:
     """How many processes the work is worth: what was asked for, else one for each core when the files are large.
+
+    `weight` is how many times as long a byte takes as one of an answer.
 
     Only Linux forks safely, and forked processes agree on the hash of a text; elsewhere one process does the work.
     """
-    if not splits or size < SMALL or sys.platform != "linux":
+    if not splits or size * weight < SMALL or sys.platform != "linux":
         return 1
     return asked if asked is not None else len(os.sched_getaffinity(0))
 

@@ -99,6 +99,8 @@ class Pass(NamedTuple):
     unpack: Callable[[Any], Any] = _same
     whole: bool = False
     """Whether its lines belong together, so that the first part has all of them."""
+    weight: int = 1
+    """How many times as long a byte takes as one of an answer: smaller files are worth a second process then."""
 
 
 def of_lines(source: Source, work: Callable[[int, int], Any], form: Any, stop: Callable[[Any], None]) -> Pass:
@@ -146,7 +148,7 @@ def _parts(one: Pass, request: Request, progress: Progress | None) -> list[Any]:
     if request.engine is not None and (found := request.engine.parts(one, progress)) is not None:
         return found
     tell = told(progress, one.source.size)
-    many = processes(request.jobs, one.source.size, one.source.splits and not one.whole)
+    many = processes(request.jobs, one.source.size, one.source.splits and not one.whole, one.weight)
     found = _in_processes(one, many, tell) if many > 1 else None
     return [one.work(0, 1, tell)] if found is None else found
 

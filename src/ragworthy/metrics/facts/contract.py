@@ -57,6 +57,11 @@ def finding(citations: Sequence[Citation], trace: RetrievalTrace) -> str:
     return OK
 
 
+def _is_scored(name: str, trace: RetrievalTrace) -> bool:
+    """Whether the result that a citation names has a score."""
+    return any(one.id == name and one.score is not None for one in trace.topk or ())
+
+
 def _of_one(one: Citation, first: Citation, trace: RetrievalTrace) -> str:
     for field in NEEDED:
         counted = field == "offsets" and one.unit is not None  # there, and left out because nobody can convert it
@@ -66,9 +71,8 @@ def _of_one(one: Citation, first: Citation, trace: RetrievalTrace) -> str:
         return "bad_offsets"
     if one.section_id != first.section_id and not trace.allow_cross_section:
         return "cross_section_reuse"
-    if one.score_raw is None and one.score_norm is None:
-        if not any(result.id == one.id and result.score is not None for result in trace.topk or ()):
-            return "missing_score"
+    if one.score_raw is None and one.score_norm is None and not _is_scored(one.id, trace):
+        return "missing_score"
     if None not in (one.index_hash, trace.index_hash) and one.index_hash != trace.index_hash:
         return "mismatch_index_hash"
     other = trace.analyzer if trace.analyzer is not None else first.analyzer

@@ -27,7 +27,8 @@ def returned(wanted: Wanted, names: tuple[str, ...], trace: RetrievalTrace, rule
     if wanted.anchor is not None:
         inside = _inside(wanted.anchor, places, sections, rules)
         anchor = inside[0] + 1 if inside else 0
-        covered = sum({names[nth]: places[nth].tokens for nth in inside}.values())
+        if wanted.section_tokens:
+            covered = sum({names[nth]: places[nth].tokens for nth in inside}.values())
     ids, negatives = wanted.ids, wanted.negatives
     relevant = sorted([names.index(name) + 1 for name in ids.keys() & names])
     for rank in relevant:

@@ -8,6 +8,7 @@ from ragworthy.suites.evidence import Case, Fate, Found, Ledger, Row
 from ragworthy.suites.protocol import Suite
 from ragworthy.suites.rowing import WHOLE
 
+
 def is_answered(case: Case) -> bool:
     """Whether any run of a question is an answer."""
     return any([facts.answered for facts in case.facts.facts])

@@ -13,6 +13,7 @@ from ragworthy.records import RetrievalTrace
 from ragworthy.suites.parts import Pass, Tell
 from ragworthy.suites.reading import Flaws, Reader, reader
 from ragworthy.suites.retrieval.read import Gathered, Job, gather
+from ragworthy.suites.retrieval.units import Ranged
 
 
 class Written(NamedTuple):
@@ -93,6 +94,7 @@ def pass_of(asked: Asked, source: Source, sources: Mapping[str, Source]) -> Pass
         form=Written,
         pack=written,
         unpack=gathered,
+        weight=4,
     )
 
 
@@ -104,7 +106,7 @@ def _gather(
     whole, runs = Gathered(), Runs(job.rules)
     for block in traces.blocks(part, parts):
         records: list[RetrievalTrace] = decoder.records(block)
-        here = gather(job, by_id, records, whole.hashes, runs)
+        here = gather(job, by_id, records, whole.hashes, runs, Ranged.of(block.data))
         if here.troubles or here.firsts:
             offsets = traces.offsets(block)
             here.found.hashes = {name: offsets[nth] for name, nth in here.firsts.items()}

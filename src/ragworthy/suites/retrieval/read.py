@@ -18,7 +18,7 @@ from ragworthy.suites.reading import NAMELESS, Flaws, Reader
 from ragworthy.suites.retrieval.fit import asked_twice, numbered
 from ragworthy.suites.retrieval.reranked import with_better
 from ragworthy.suites.retrieval.steady import steadied
-from ragworthy.suites.retrieval.units import are_whole, byte_range, has_units, in_bytes, ranged, strange_unit
+from ragworthy.suites.retrieval.units import Ranged, are_whole, byte_range, has_units, in_bytes, ranged, strange_unit
 from ragworthy.suites.slices import slicer
 from ragworthy.text import clip
 
@@ -166,15 +166,23 @@ class Part(NamedTuple):
 
 
 def gather(
-    job: Job, by_id: Mapping[str, Wanted], records: Sequence[RetrievalTrace], known: Container[str], runs: Runs
+    job: Job,
+    by_id: Mapping[str, Wanted],
+    records: Sequence[RetrievalTrace],
+    known: Container[str],
+    runs: Runs,
+    may: Ranged,
 ) -> Part:
-    """Join the traces of a block with their questions; `runs` reads those of every block."""
+    """Join the traces of a block with their questions.
+
+    `runs` reads those of every block, and `may` says what those of this one may have.
+    """
     part = Part(Gathered(), {}, {})
     for nth, trace in enumerate(records):
         if trace.index_hash is not None and trace.index_hash not in known:
             part.firsts.setdefault(trace.index_hash, nth)
-        units = has_units(trace)
-        trouble = _trace_problem(trace, job, units=units)
+        units = may.units and has_units(trace)
+        trouble = _trace_problem(trace, job, units=units, ranges=may.ranges)
         if trouble is None:
             _take(job, by_id, part.found, runs, trace, units=units)
         else:
@@ -226,7 +234,7 @@ def _wording(question: Wanted, trace: RetrievalTrace) -> int:
     return wording_of(question, trace.query) if trace.query else 0
 
 
-def _trace_problem(trace: RetrievalTrace, job: Job, *, units: bool) -> Trouble | None:
+def _trace_problem(trace: RetrievalTrace, job: Job, *, units: bool, ranges: bool) -> Trouble | None:
     if not trace.name:
         return Trouble("RW-T01", "qid", NAMELESS)
     count = len(trace.topk) if trace.topk is not None else len(trace.retrieved_ids or [])
@@ -242,7 +250,7 @@ def _trace_problem(trace: RetrievalTrace, job: Job, *, units: bool) -> Trouble |
     if units and (strange := strange_unit(trace)) is not None:
         field, unit = strange
         return Trouble("RW-T20", field, f'expected "byte" or "char", got "{clip(unit, 40)}"')
-    if not job.limits and are_whole(trace):
+    if not ranges or (not job.limits and are_whole(trace)):
         return None
     for field, one, (begin, end) in ranged(trace):
         if isinstance(one, Citation) and carries(one) and turned_round(one):

@@ -22,6 +22,20 @@ class Counted(NamedTuple):
     left_out: int = 0
 
 
+class Ranged(NamedTuple):
+    """What the lines of a block may have: most have neither, and one look at the bytes shows it for all of them."""
+
+    units: bool
+    """Ranges that say what they count."""
+    ranges: bool
+
+    @classmethod
+    def of(cls, data: bytes) -> "Ranged":
+        """What lines may have by the keys in them; a key may be written with escapes."""
+        escaped = rb"\u" in data
+        return cls(escaped or b"unit" in data, escaped or b"offsets" in data)
+
+
 def strange_unit(trace: RetrievalTrace) -> tuple[str, str] | None:
     """The field of a range that counts neither bytes nor characters, and what it counts."""
     for field, one, _ in ranged(trace):
