@@ -4,13 +4,14 @@ import hashlib
 import random
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
-from itertools import cycle
+from itertools import cycle, islice
 from typing import NamedTuple
 
 from ragworthy.index.blocks import Corpus
 from ragworthy.index.measure import BUILT_IN, Measure, measure
 from ragworthy.index.ngrams import NAME as NGRAM
 from ragworthy.metrics.facts.distance import PLACES, Calibration, Spread, exact, scaled
+from ragworthy.metrics.fold import in_order
 from ragworthy.stats import auc, percentile
 
 UNRELATED = 10
@@ -62,7 +63,7 @@ def pairs_of(asked: Iterable[Asked], corpus: Corpus) -> Pairs:
         docs = {corpus.places[name].doc for name in names}
         draw = random.Random(f"{SEED}:{one.qid}")  # noqa: S311 - a seeded sample, nothing secret
         drawn = (everything[draw.randrange(len(everything))] for _ in range(20 * UNRELATED))
-        strangers = [name for name in drawn if corpus.places[name].doc not in docs][:UNRELATED]
+        strangers = islice((name for name in drawn if corpus.places[name].doc not in docs), UNRELATED)
         worded = cycle(wordings)
         pairs.unrelated.extend((next(worded), corpus.texts[name]) for name in strangers)
     return pairs
@@ -139,9 +140,10 @@ def calibration_of(
 
     `first` holds, question by question, the distance of every wording to the first relevant block.
     """
-    r90 = round(percentile(sorted(relevant), 90), PLACES)
-    n10 = round(percentile(sorted(unrelated), 10), PLACES)
-    r50 = round(percentile(sorted(relevant), 50), PLACES) if model == NGRAM else None
+    ordered = in_order(relevant)
+    r90 = round(percentile(ordered, 90), PLACES)
+    n10 = round(percentile(in_order(unrelated), 10), PLACES)
+    r50 = round(percentile(ordered, 50), PLACES) if model == NGRAM else None
     mapped = [[scaled(one, r90, n10, r50) for one in some] for some in first] if r90 < n10 else first
     near = [float(one) for one in relevant]
     return Calibration(
@@ -156,7 +158,7 @@ def calibration_of(
         auc=auc(near, [float(one) for one in negatives]),
         separation=auc(near, [float(one) for one in unrelated]),
         r50=r50,
-        nearest=round(min(relevant), PLACES),
+        nearest=round(ordered[0], PLACES),
     )
 
 

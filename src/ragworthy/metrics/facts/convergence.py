@@ -3,7 +3,7 @@ of one trace file with their runs.
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from itertools import combinations, pairwise
@@ -14,6 +14,7 @@ import msgspec
 from ragworthy.ids import natural
 from ragworthy.metrics.facts.distance import BLOCK
 from ragworthy.metrics.facts.orders import DEPTH, alike_by_tau
+from ragworthy.metrics.facts.returned import Found
 from ragworthy.metrics.facts.runs import Facts, Reading
 from ragworthy.metrics.facts.wanted import Wanted
 
@@ -280,21 +281,29 @@ class Arm(NamedTuple):
         return sum(len(one.runs) for one in self.asked)
 
 
-def _with(facts: Facts, distance: Fraction | None, scaled: bool) -> Facts:
-    return facts._replace(delta_s=distance, far=scaled and distance is not None and distance >= BLOCK)
-
-
 def with_distances(arm: Arm, of: Callable[[str, RunKey, Reading], Fraction | None], *, scaled: bool) -> Arm:
     """The same arm with the distance of every first citation; `scaled` when bands mean something on its scale."""
-    return with_facts(arm, lambda one, key, facts: _with(facts, of(one.wanted.qid, key, one.runs[key]), scaled))
+
+    def more(one: Asked, key: RunKey, facts: Facts) -> Found:
+        distance = of(one.wanted.qid, key, one.runs[key])
+        return {"delta_s": distance, "far": scaled and distance is not None and distance >= BLOCK}
+
+    return with_facts(arm, more)
 
 
-def with_facts(arm: Arm, changed: Callable[[Asked, RunKey, Facts], Facts]) -> Arm:
-    """The same arm with more facts of every run."""
+def with_facts(arm: Arm, more: Callable[[Asked, RunKey, Facts], Found]) -> Arm:
+    """The same arm with more facts of every run; runs of a question that share their facts go on sharing them."""
     asked = []
     for one in arm.asked:
-        runs = {key: changed(one, key, facts) for key, facts in one.question.runs.items()}
-        facts = tuple(runs[key] for key in sorted(runs)) or one.question.facts
-        question = msgspec.structs.replace(one.question, runs=runs, facts=facts)
+        made: dict[Hashable, Facts] = {}
+        runs: dict[RunKey, Facts] = {}
+        for key, facts in one.question.runs.items():
+            found = more(one, key, facts)
+            same = id(facts), *map(id, found.values())  # what is kept here keeps them alive
+            if same not in made:
+                made[same] = facts._replace(**found)
+            runs[key] = made[same]
+        every = tuple([runs[key] for key in sorted(runs)]) or one.question.facts
+        question = msgspec.structs.replace(one.question, runs=runs, facts=every)
         asked.append(one._replace(question=question))
     return arm._replace(asked=asked)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 ACCEPT, BLOCK = Fraction("0.45"), Fraction("0.60")
@@ -12,6 +13,8 @@ STABLE = Fraction("0.40")
 """Where the band ends in which nothing moves."""
 BANDS = (("stable", STABLE), ("transitional", BLOCK), ("risk", Fraction("0.85")))
 PLACES = 6
+_UNIT = 10**PLACES
+_NEAREST, _FARTHEST = Fraction(0), Fraction(1)
 
 
 SLACK = 1e-6
@@ -27,18 +30,22 @@ def impossible(value: float) -> bool:
     return not -SLACK <= value <= 2 + SLACK
 
 
+@lru_cache(maxsize=1 << 14)  # another seed mostly finds the same results
 def plain(value: float) -> Fraction:
     """A distance as the decimal number it is written as.
 
     >>> plain(0.4), plain(1.5)
     (Fraction(2, 5), Fraction(3, 2))
     """
-    return Fraction(f"{value:.{PLACES}f}")
+    digits = f"{value:.{PLACES}f}"
+    return Fraction(int(digits[: -PLACES - 1] + digits[-PLACES:]), _UNIT)  # in a third of the time of its text
 
 
 def cut(value: Fraction) -> Fraction:
     """A distance cut to the range from 0 to 1, which is that of the bands."""
-    return min(Fraction(1), max(Fraction(0), value))
+    if value.numerator <= 0:
+        return _NEAREST
+    return _FARTHEST if value.numerator >= value.denominator else value
 
 
 def exact(value: float) -> Fraction:

@@ -164,6 +164,8 @@ class Runs:
     def __init__(self, rules: Rules) -> None:
         self._rules = rules
         self._known: dict[str, _Known] = {}
+        self.again = False
+        """Whether the last run that was read has the facts of an earlier one."""
 
     def read(self, wanted: Wanted, trace: RetrievalTrace) -> Reading:
         """Establish the facts of one run."""
@@ -190,7 +192,8 @@ class Runs:
             if order is not None:
                 known.orders[order] = same
         answer = _answer_of(said, trace) if known.pieces is None else None
-        if answer in same.runs:
+        self.again = answer in same.runs
+        if self.again:
             return same.runs[answer]
         # Made once, with everything that was found: each copy of so many fields is a noticeable part of a run.
         found = known.unread | same.found | _answered(wanted, same.found, said, trace, self._rules)

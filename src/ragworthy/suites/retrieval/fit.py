@@ -116,6 +116,8 @@ def asked_twice(wanted: Wanted, runs: Mapping[RunKey, Reading]) -> frozenset[int
     ):
         return frozenset()  # a single wording repeats none
     own = dict(enumerate(map(_plain, wanted.wordings)))
+    if len({"", *own.values()}) > len(own) and all([_as_written(wanted, *one) for one in runs.items()]):
+        return frozenset()  # the usual file: every wording of the gold item is different, and was asked as it is there
     texts: dict[int, set[str]] = {}
     for (wording, _), run in sorted(runs.items()):
         said = _plain(run.query) if run.query else own.get(wording, "" if own else str(wording))
@@ -129,6 +131,12 @@ def asked_twice(wanted: Wanted, runs: Mapping[RunKey, Reading]) -> frozenset[int
     if len({*own.values()}) > 1:
         twice -= {wording for wording in twice if texts[wording] == {own.get(wording)}}
     return frozenset(twice)
+
+
+def _as_written(wanted: Wanted, key: RunKey, run: Reading) -> bool:
+    """Whether a run asks the wording that its number says, to the letter."""
+    wordings, (number, _) = wanted.wordings, key
+    return 0 <= number < len(wordings) and (not run.query or run.query == wordings[number])
 
 
 def _plain(text: str) -> str:

@@ -2,9 +2,11 @@
 
 from collections.abc import Iterator
 from fractions import Fraction
+from functools import lru_cache
 
 from ragworthy.metrics.facts.convergence import Arm, Asked, RunKey, with_facts
 from ragworthy.metrics.facts.distance import exact
+from ragworthy.metrics.facts.returned import Found
 from ragworthy.metrics.facts.runs import Facts, Reading
 from ragworthy.report.show import plural
 from ragworthy.stats import percentile
@@ -23,16 +25,17 @@ def with_probes(arm: Arm, source: Source) -> Arm:
         raw = exact(value)
         return raw if calibration is None else calibration.of(raw)
 
-    def of(reading: Reading) -> tuple[Fraction, Fraction] | None:
-        ordered = sorted(one for one in reading.distances if one is not None)
+    @lru_cache(maxsize=1 << 10)  # another seed mostly finds the same results
+    def of(distances: tuple[float | None, ...]) -> tuple[Fraction, Fraction] | None:
+        ordered = sorted([one for one in distances if one is not None])
         return (percentile(ordered, 50, scaled), percentile(ordered, 90, scaled)) if ordered else None
 
     def first(reading: Reading) -> Fraction | None:
         there = reading.distances[0] if reading.distances else None
         return None if there is None else scaled(there)
 
-    def probed(one: Asked, key: RunKey, facts: Facts) -> Facts:
-        return facts._replace(probes=of(one.runs[key]), top=first(one.runs[key]))
+    def probed(one: Asked, key: RunKey, facts: Facts) -> Found:
+        return {"probes": of(tuple(one.runs[key].distances)), "top": first(one.runs[key])}
 
     return with_facts(arm, probed)
 

@@ -18,7 +18,16 @@ from ragworthy.suites.reading import NAMELESS, Flaws, Reader
 from ragworthy.suites.retrieval.fit import asked_twice, numbered
 from ragworthy.suites.retrieval.reranked import with_better
 from ragworthy.suites.retrieval.steady import steadied
-from ragworthy.suites.retrieval.units import Ranged, are_whole, byte_range, has_units, in_bytes, ranged, strange_unit
+from ragworthy.suites.retrieval.units import (
+    Ranged,
+    are_whole,
+    byte_range,
+    cited_ranges,
+    has_units,
+    in_bytes,
+    ranged,
+    strange_unit,
+)
 from ragworthy.suites.slices import slicer
 from ragworthy.text import clip
 
@@ -219,10 +228,11 @@ def _take(
     key = (_wording(question, trace), trace.seed or 0)
     notes.replaced += key in runs
     runs[key] = reader.read(question, trace)
-    if job.known is None:
+    if job.known is None or reader.again:
         return
-    notes.unknown.update(name for name in (*runs[key].names, *runs[key].facts.cited) if name not in job.known)
-    for name, result in zip(runs[key].names, trace.topk or [], strict=False):
+    names = runs[key].names
+    notes.unknown.update([name for name in (*names, *runs[key].facts.cited) if name not in job.known])
+    for name, result in zip(names, trace.topk or [], strict=False):
         if name in job.known and kind_of(result.type) not in ("", job.rules.place(name).type):
             notes.types.add(name)
 
@@ -250,7 +260,7 @@ def _trace_problem(trace: RetrievalTrace, job: Job, *, units: bool, ranges: bool
     if units and (strange := strange_unit(trace)) is not None:
         field, unit = strange
         return Trouble("RW-T20", field, f'expected "byte" or "char", got "{clip(unit, 40)}"')
-    if not ranges or (not job.limits and are_whole(trace)):
+    if not ranges or (are_whole(trace) and _are_inside(trace, job)):
         return None
     for field, one, (begin, end) in ranged(trace):
         if isinstance(one, Citation) and carries(one) and turned_round(one):
@@ -261,6 +271,15 @@ def _trace_problem(trace: RetrievalTrace, job: Job, *, units: bool, ranges: bool
         if length is not None and end > length:
             return Trouble("RW-T03", field, f"expected at most {length}, the length of the text, got {end}")
     return None
+
+
+def _are_inside(trace: RetrievalTrace, job: Job) -> bool:
+    """Whether every range ends where its document does, or before."""
+    if not job.limits or _is_elsewhere(job, trace):
+        return True
+    limits, place = job.limits, job.rules.place
+    spans = [(one.id, one.offsets) for one in (*(trace.topk or ()), *cited_ranges(trace)) if one.offsets is not None]
+    return all([span[1] <= limits.get(place(name).doc or "", span[1]) for name, span in spans])
 
 
 def _is_elsewhere(job: Job, trace: RetrievalTrace) -> bool:

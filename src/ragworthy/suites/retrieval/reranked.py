@@ -14,7 +14,7 @@ def with_better(arm: Arm, ks: Sequence[int]) -> Arm:
     if not names:
         return arm
     better = tuple((k, max(names, key=partial(_recall, arm, k))) for k in ks)
-    return with_facts(arm, lambda one, key, facts: facts._replace(better=better))
+    return with_facts(arm, lambda one, key, facts: {"better": better})
 
 
 def lists_of(arm: Arm) -> list[str]:

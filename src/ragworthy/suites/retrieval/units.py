@@ -78,6 +78,11 @@ def _cited(trace: RetrievalTrace) -> Iterator[tuple[str, Sequence[Citation | str
             yield f"{field}.citations", answer.citations or ()
 
 
+def cited_ranges(trace: RetrievalTrace) -> list[Citation]:
+    """The citations that are more than an id, under every key they may be written under."""
+    return [one for _, some in _cited(trace) for one in some if not isinstance(one, str)]
+
+
 def ranged(trace: RetrievalTrace) -> Iterator[tuple[str, Result | Citation, tuple[int, int]]]:
     """Every result and citation that has a range, with the field of that."""
     for field, some in _lists(trace):
