@@ -25,7 +25,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
             signal.signal(signal.SIGINT, signal.default_int_handler)  # from here on Ctrl-C is answered in words
         if not words:
-            show(layout.overview(parser(("help",)), layout.width()))
+            show(layout.overview(parser(("--help",)), layout.width()))
             return int(Exit.USAGE)  # for a script whose variable is empty, 0 would mean SHIP
         given = parser(tuple(words)).parse_args(words)
         module, _, function = given.handler.partition(":")
