@@ -14,7 +14,6 @@ from ragworthy.cli import layout
 from ragworthy.cli.arguments import parser
 from ragworthy.cli.say import print, show
 from ragworthy.errors import RagworthyError, lacking, usage_error
-from ragworthy.files import remembering
 from ragworthy.names import VERSION, Exit
 from ragworthy.safe import SPELLED
 
@@ -31,6 +30,8 @@ def main(argv: Sequence[str] | None = None, *, loaded: Callable[[], None] = lamb
         given = parser(tuple(words)).parse_args(words)
         module, _, function = given.handler.partition(":")
         _check_words(words)
+        from ragworthy.files import remembering  # not for help
+
         run = getattr(import_module(f"ragworthy.cli.{module}"), function)
         loaded()
         with remembering():

@@ -14,7 +14,8 @@ from ragworthy.files import shown_path
 from ragworthy.ids import section_key, stable
 from ragworthy.load.chunks import read_chunks
 from ragworthy.load.sources import Block, FileSource, PlainFile, Source, open_source
-from ragworthy.metrics.facts.wanted import Place, Section, kind_of, place_of
+from ragworthy.metrics.facts.placed import Place, kind_of, place_of
+from ragworthy.metrics.facts.wanted import Section
 from ragworthy.records import Chunk
 
 if TYPE_CHECKING:

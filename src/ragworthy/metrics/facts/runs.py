@@ -10,8 +10,9 @@ from typing import Any, NamedTuple, TypeAlias
 from ragworthy.ids import all_stable, is_numbered, section_key, stable, tree_distance
 from ragworthy.metrics.facts.contract import carries, finding, turned_round
 from ragworthy.metrics.facts.pieces import is_lost
+from ragworthy.metrics.facts.placed import Place, kind_of, qualified
 from ragworthy.metrics.facts.spans import gap, held, placed
-from ragworthy.metrics.facts.wanted import Place, Rules, Section, Span, Wanted, kind_of, qualified
+from ragworthy.metrics.facts.wanted import Rules, Section, Span, Wanted
 from ragworthy.records import Citation, RetrievalTrace
 from ragworthy.text import fold, trim_fold
 
