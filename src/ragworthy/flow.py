@@ -316,7 +316,7 @@ def packs_of(requests: Sequence[Request]) -> list[Pack]:
 
 def check_stale(requests: Sequence[Request]) -> None:
     """Refuse a policy whose answers were overtaken by a run in the same folder."""
-    from ragworthy.runner.results import check_beside
+    from ragworthy.runner.ended import check_beside
 
     for request in requests:
         inputs = SUITES[request.suite].inputs

@@ -17,12 +17,12 @@ import msgspec
 from ragworthy.errors import DataError, data_error, usage_error
 from ragworthy.files import check_writable
 from ragworthy.runner.contract import Replied, Reply
+from ragworthy.runner.ended import JOURNAL as FILE
 from ragworthy.runner.outputs import Output
 from ragworthy.text import described
 from ragworthy.threaded import threaded
 
 SCHEMA = "ragworthy.journal/1"
-FILE = "journal.jsonl"
 _MARK = f'{{"schema":"{SCHEMA}"'.encode()
 _FLAGS = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)
 AGAIN = "the same command with --resume goes on from there"
