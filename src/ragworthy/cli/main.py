@@ -27,15 +27,7 @@ def main(argv: Sequence[str] | None = None, *, loaded: Callable[[], None] = lamb
         if not words:
             show(layout.overview(parser(("--help",)), layout.width()))
             return int(Exit.USAGE)  # for a script whose variable is empty, 0 would mean SHIP
-        given = parser(tuple(words)).parse_args(words)
-        module, _, function = given.handler.partition(":")
-        _check_words(words)
-        from ragworthy.files import remembering  # not for help
-
-        run = getattr(import_module(f"ragworthy.cli.{module}"), function)
-        loaded()
-        with remembering():
-            return int(run(given))
+        return _run(words, loaded)
     except RagworthyError as error:
         for line in error.lines():
             _say(line)
@@ -63,6 +55,18 @@ def main(argv: Sequence[str] | None = None, *, loaded: Callable[[], None] = lamb
         return int(Exit.USAGE)
     except Exception as error:  # noqa: BLE001 - the last line of defence: no traceback reaches a user
         return _defect(error)
+
+
+def _run(words: Sequence[str], loaded: Callable[[], None]) -> int:
+    given = parser(tuple(words)).parse_args(words)
+    module, _, function = given.handler.partition(":")
+    _check_words(words)
+    from ragworthy.files import remembering  # here, as help has no use for it
+
+    run = getattr(import_module(f"ragworthy.cli.{module}"), function)
+    loaded()
+    with remembering():
+        return int(run(given))
 
 
 def _for_github(words: Sequence[str]) -> bool:

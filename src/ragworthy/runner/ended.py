@@ -12,7 +12,7 @@ import msgspec
 from ragworthy.errors import DataError, data_error
 from ragworthy.files import open_input, read_bytes, sha256_of
 
-JOURNAL = "journal.jsonl"
+JOURNAL, JOURNAL_SCHEMA = "journal.jsonl", "ragworthy.journal/1"
 SCHEMA = "ragworthy.run/1"
 TRACES, TIMINGS, CHUNKS, SUMMARY = "traces.jsonl", "timings.jsonl", "chunks.jsonl", "run.json"
 FILES = (TRACES, TIMINGS, CHUNKS, SUMMARY)
@@ -24,6 +24,21 @@ DEV = f"dev/{OUTPUTS}"
 _HASHES = {TRACES: "traces_sha256", OUTPUTS: "outputs_sha256"}
 """Under which key of its summary a run has the hash of what it wrote."""
 _STEP = 1 << 20
+
+
+class Header(msgspec.Struct, frozen=True, kw_only=True):
+    """What a journal belongs to."""
+
+    schema: str = JOURNAL_SCHEMA
+    target: str
+    gold_sha256: str
+    config_id: str
+    plan_sha256: str
+    asks: int
+    about: dict[str, str] = {}
+    """What decides the answers of the target besides its knobs."""
+    settings: dict[str, str] = {}
+    """What was chosen by hand, to say what differs where the plans do."""
 
 
 def made_by(summary: Mapping[str, Any]) -> str:
@@ -74,8 +89,6 @@ def _check_ended(journal: Path, summary: dict[str, Any]) -> None:
         lines = sum(chunk.count(b"\n") for chunk in iter(lambda: file.read(_STEP), b""))
     if not first:
         raise _unfinished(journal, "no reply")
-    from ragworthy.runner.journal import Header
-
     try:
         header = msgspec.json.decode(first, type=Header)
     except (msgspec.MsgspecError, UnicodeDecodeError):
