@@ -22,7 +22,6 @@ from ragworthy.given import (
     settings_by_name,
     settings_of,
 )
-from ragworthy.history.home import blessed_at
 from ragworthy.load.plugins import load_metrics, using_metrics
 from ragworthy.load.sources import open_source
 from ragworthy.policy.declare import Declared
@@ -30,7 +29,6 @@ from ragworthy.policy.gate_checks import EVIDENCE
 from ragworthy.policy.gate_text import Named, parse_gate_text
 from ragworthy.policy.packs import asked_for
 from ragworthy.policy.proving import proving_of
-from ragworthy.policy.read import find_policy
 from ragworthy.result import Result
 from ragworthy.suites import SUITES
 from ragworthy.suites.parts import Engine
@@ -247,6 +245,9 @@ def gate_of(
     flags |= {"jobs": jobs, "keep_rows": True, "engine": engine}
     with in_python(), remembering(Read()) as read:
         flags["packs"] = paths_of("packs", packs)
+        from ragworthy.history.home import blessed_at
+        from ragworthy.policy.read import find_policy
+
         path = find_policy(str(policy) if policy is not None else None)
         flags["blessed"] = blessed_at(path)
         if not fresh:

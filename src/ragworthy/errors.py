@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from ragworthy.codes import CATALOGUE
 from ragworthy.text import visible
 
 MOST_PROBLEMS = 20
@@ -30,6 +29,13 @@ class Problem(NamedTuple):
         return visible(f"{': '.join(parts)} [{self.code}]")
 
 
+def _remedy(code: str) -> str:
+    """What to do, as the catalogue says it."""
+    from ragworthy.codes import CATALOGUE
+
+    return CATALOGUE[code].do
+
+
 class RagworthyError(Exception):
     """Something that stops the work and that a person can fix."""
 
@@ -45,12 +51,14 @@ class RagworthyError(Exception):
         """
         self.problems = list(problems)
         self.advice = advice
-        self.hint = hint or (lambda code: CATALOGUE[code].do)
+        self.hint = hint or _remedy
         self.total = len(self.problems) if total is None else total
         super().__init__("\n".join(self.lines()))
 
     def lines(self) -> list[str]:
         """The problems, each with what to do the first time its code appears."""
+        from ragworthy.codes import CATALOGUE  # here, as most commands end well
+
         lines: list[str] = []
         seen: set[str] = set()
         for problem in self.problems[:MOST_PROBLEMS]:

@@ -11,7 +11,6 @@ import stat
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from glob import glob, has_magic
 from itertools import takewhile
 from pathlib import Path
 from typing import IO
@@ -113,8 +112,10 @@ def files_of(path: Path) -> list[Path] | None:
             got = f"expected a folder of records ({', '.join(RECORDS)}), got {odd.relative_to(path)} in it"
             raise data_error("RW-F02", f"{got}: name the files by a pattern", where=str(path))
         return found if found and odd is None else None
-    if not has_magic(str(path)) or os.path.lexists(path):
+    if not _has_magic(str(path)) or os.path.lexists(path):
         return None
+    from glob import glob
+
     found = sorted(map(Path, glob(str(path), recursive=True)), key=lambda one: one.parts)  # noqa: PTH207 - as it was typed
     if not found:
         raise data_error("RW-F01", "expected files, got a pattern that fits none", where=str(path))
@@ -127,9 +128,14 @@ def _walked(folder: Path) -> Iterator[Path]:
         yield from (Path(name) / one for one in files if not one.startswith((".", "_")))
 
 
+def _has_magic(name: str) -> bool:
+    """What `glob.has_magic` says: most names are no patterns, and need none of it."""
+    return any(sign in name for sign in "*?[")
+
+
 def _root(path: Path) -> Path:
     """The folder that names of several files are relative to: the part of a pattern before its first star."""
-    return path if path.is_dir() else Path(*takewhile(lambda one: not has_magic(one), path.parts))
+    return path if path.is_dir() else Path(*takewhile(lambda one: not _has_magic(one), path.parts))
 
 
 def check_regular(path: Path) -> None:

@@ -1,6 +1,5 @@
 """Read this first: load → measure → summarise → judge → report, for one suite and for a whole policy."""
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from functools import partial
@@ -10,15 +9,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ragworthy import gates as g
 from ragworthy.errors import DataError, policy_error
 from ragworthy.files import read_bytes
-from ragworthy.load.baseline import suites_in
 from ragworthy.load.plugins import Plugin, using_metrics
 from ragworthy.load.sources import Source, open_source
 from ragworthy.mustpass import Each
 from ragworthy.names import Verdict
 from ragworthy.policy.gate_checks import check_gates
-from ragworthy.policy.kept import BLESSED, unblessed
 from ragworthy.policy.packs import Pack, load_pack
-from ragworthy.policy.read import Policy, load_policy, resolve, suite_of
 from ragworthy.policy.sections import Section, check_settings, paths_of
 from ragworthy.proving import ANYTIME, POINT, Tested
 from ragworthy.rendering import brief as brief
@@ -28,7 +24,6 @@ from ragworthy.rendering import voice_of as voice_of
 from ragworthy.report import model
 from ragworthy.report import write as writing
 from ragworthy.report.part import Part, with_unused
-from ragworthy.report.sheet import Viewed
 from ragworthy.suites import SUITES
 from ragworthy.suites.comparing import Differences, baseline_of, differences_of, untested, with_good, with_passed
 from ragworthy.suites.describe import describe
@@ -45,7 +40,9 @@ from ragworthy.suites.summarise import check_must_pass, must_pass, pulled_down, 
 
 if TYPE_CHECKING:
     from ragworthy.differences import Difference
+    from ragworthy.policy.read import Policy
     from ragworthy.report.html.material import History
+    from ragworthy.report.sheet import Viewed
 
 
 class Run(NamedTuple):
@@ -88,6 +85,8 @@ def gate(path: Path, *, today: date | None, packs: Iterable[str] = (), **options
 
 def requests_of(path: Path, *, today: date | None, packs: Iterable[str] = (), **options: Any) -> list[Request]:
     """What a policy file asks for; `packs` are more gate packs than it names."""
+    from ragworthy.policy.read import load_policy
+
     return from_policy(load_policy(path, SUITES, today=today, packs=packs), **options)
 
 
@@ -164,6 +163,8 @@ def _part(request: Request, last: Open | Part, proven: Proven, family: int) -> P
 
 def _before(request: Request, baseline: Path, names: Sequence[str]) -> dict[str, str]:
     """What the baseline answered to some questions."""
+    import json
+
     from ragworthy.report.texts import of_report
 
     body = json.loads(read_bytes(baseline))["suites"].get(request.suite)
@@ -241,7 +242,7 @@ def settle(one: Open, proven: Proven, family: int) -> Part:
 class Looked(NamedTuple):
     """Single questions of one suite."""
 
-    shown: list[Viewed]
+    shown: "list[Viewed]"
     bad: dict[str, list[str]]
     """The metrics that each of them pulls down, by its id."""
     known: Callable[[], Iterable[str]]
@@ -315,7 +316,7 @@ def packs_of(requests: Sequence[Request]) -> list[Pack]:
 
 def check_stale(requests: Sequence[Request]) -> None:
     """Refuse a policy whose answers were overtaken by a run in the same folder."""
-    from ragworthy.runner.results import check_beside
+    from ragworthy.runner.ended import check_beside
 
     for request in requests:
         inputs = SUITES[request.suite].inputs
@@ -338,12 +339,16 @@ def check_request(request: Request) -> None:
         check_must_pass(SUITES[request.suite].load(), request)
 
 
-def from_policy(policy: Policy, *, blessed: Path | None = None, **options: Any) -> list[Request]:
+def from_policy(policy: "Policy", *, blessed: Path | None = None, **options: Any) -> list[Request]:
     """What a policy asks for: one request for each suite it has a section for.
 
     `blessed` is the report of the run that the policy names as its baseline (`history:NAME`), out of the history or
     with a receipt that has its hash. A file that happens to lie where such reports are written is never taken.
     """
+    from ragworthy.load.baseline import suites_in
+    from ragworthy.policy.kept import BLESSED, unblessed
+    from ragworthy.policy.read import resolve
+
     if not policy.suites:
         raise policy_error("RW-P12", "expected a section for a suite, got none", where=str(policy.path))
     asked = [_request(policy, section)._replace(**options) for section in policy.suites]
@@ -357,9 +362,8 @@ def from_policy(policy: Policy, *, blessed: Path | None = None, **options: Any) 
     return [one._replace(baseline=path).with_known(known) for one in asked]
 
 
-def _request(policy: Policy, section: Section) -> Request:
-    def path(written: str | None) -> Path | None:
-        return resolve(policy, written) if written else None
+def _request(policy: "Policy", section: Section) -> Request:
+    from ragworthy.policy.read import resolve, suite_of
 
     return Request(
         suite=section.suite,
@@ -368,7 +372,7 @@ def _request(policy: Policy, section: Section) -> Request:
         gates=tuple(gate for gate in policy.gates if suite_of(gate) == section.suite),
         defaults=section.defaults is not False,
         waivers=policy.waivers,
-        lock=path(section.lock),
+        lock=resolve(policy, section.lock) if section.lock else None,
         signers=policy.signers,
         policy=policy.path,
         today=policy.today,

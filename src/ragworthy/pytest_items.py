@@ -24,7 +24,7 @@ from ragworthy.pytest_marks import OF_RUN, check_keywords
 from ragworthy.records import RetrievalGold
 from ragworthy.report.show import gate_name, gate_notes
 from ragworthy.result import Result, check_must_pass, must_pass_gate, with_must_pass
-from ragworthy.runner.results import SUMMARY
+from ragworthy.runner.ended import SUMMARY
 from ragworthy.suites import SUITES
 from ragworthy.text import clip
 

@@ -14,7 +14,7 @@ from ragworthy.errors import Problem, RagworthyError, UsageError, data_error, po
 from ragworthy.gates import Gate
 from ragworthy.history.commit import same_commit
 from ragworthy.ids import natural
-from ragworthy.index.blocks import corpus_files
+from ragworthy.index.found import corpus_files
 from ragworthy.load.packs import WITHOUT_FILE
 from ragworthy.load.plugins import METRICS, load_file, load_point
 from ragworthy.load.uri import Uri

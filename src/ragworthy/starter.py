@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from ragworthy.errors import usage_error
 from ragworthy.files import write_whole
+from ragworthy.runner.ended import SCHEMA, SUMMARY
 from ragworthy.runner.journal import EXAMPLE
-from ragworthy.runner.results import SCHEMA, SUMMARY
 
 GATES = """\
 [[gate]]

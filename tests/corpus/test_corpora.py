@@ -12,7 +12,8 @@ import pytest
 
 from conftest import Done, run_cli, write_jsonl
 from ragworthy.errors import DataError
-from ragworthy.index.blocks import chunk_source, corpus_files, load_corpus
+from ragworthy.index.blocks import chunk_source, load_corpus
+from ragworthy.index.found import corpus_files
 from ragworthy.load.chunks import read_chunks
 
 PIECES = ("ten seconds", "linen bag")

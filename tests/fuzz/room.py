@@ -139,8 +139,7 @@ def _place(path: Path, place: Place) -> None:
         path.symlink_to(place.target)
 
 
-# building the parser takes four fifths of a short command, and one can be used many times; keeping all of them would
-# fill the memory of whoever imports this
+# a parser can be used many times; keeping all of them would fill the memory of whoever imports this
 vars(entry)["parser"] = lru_cache(maxsize=16)(parser)
 
 

@@ -16,7 +16,7 @@ from ragworthy.codes import CATALOGUE
 from ragworthy.corpus.groups import Groups
 from ragworthy.gold import lint_retrieval, retrieval
 from ragworthy.index.embed import load, text_distances
-from ragworthy.metrics.facts.wanted import Place
+from ragworthy.metrics.facts.placed import Place
 from ragworthy.records import RetrievalGold
 from ragworthy.report.show import plural
 

@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragworthy.errors import UsageError
-from ragworthy.load.sources import as_lines
+from ragworthy.load.memory import as_lines
 from ragworthy.load.values import Refused, endless, is_plain, outline, plain
 
 pd: Any = importlib.import_module("pandas")

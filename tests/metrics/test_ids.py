@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from ragworthy import ids
 from ragworthy.ids import TYPE_TAGS, Id, parse, section_key
-from ragworthy.metrics.facts.wanted import Place, place_of
+from ragworthy.metrics.facts.placed import Place, place_of
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ import pytest
 
 import ragworthy
 from places import ROOT
+from ragworthy import starter
 
 SRC = Path(ragworthy.__file__).parent
 
@@ -205,11 +206,16 @@ def test_broad_excepts_stand_only_where_something_is_handed_on() -> None:
     assert found == allowed
 
 
-def loaded_by(code: str) -> set[str]:
-    """The top-level modules that a fresh interpreter has loaded after running the code."""
+def modules_after(code: str) -> set[str]:
+    """Every module that a fresh interpreter has loaded after running the code."""
     script = f"import sys\n{code}\nprint('\\n'.join(sorted(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    return {name.split(".")[0] for name in done.stdout.split()}
+    return set(done.stdout.split())
+
+
+def loaded_by(code: str) -> set[str]:
+    """The top-level modules of these."""
+    return {name.split(".")[0] for name in modules_after(code)}
 
 
 def foreign(names: set[str]) -> set[str]:
@@ -238,18 +244,82 @@ def test_help_runs_where_nothing_else_is_installed() -> None:
     assert "exit codes: 0 SHIP" in done.stdout
 
 
-def test_scoring_small_files_loads_the_decoder_and_nothing_else(tmp_path: Path) -> None:
-    code = (
-        "import contextlib, io\nfrom pathlib import Path\n"
-        "from ragworthy import starter\nfrom ragworthy.cli.main import main\n"
-        f"laid = starter.init(Path({str(tmp_path)!r}))\n"
-        "with contextlib.redirect_stdout(io.StringIO()):\n"
-        "  main(['score', 'answers', '--gold', str(laid.gold), '--trace', str(laid.traces[0])])"
+def command(*words: str) -> str:
+    """Code that runs a command and prints nothing."""
+    return (
+        "import contextlib, io\nfrom ragworthy.cli.main import main\n"
+        "with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):\n"
+        f"  main({list(words)!r})"
     )
-    loaded = loaded_by(code)
+
+
+def of_ours(names: set[str], *inside: str) -> set[str]:
+    """Those of some packages and modules of ours, by their names without the first part; packages themselves apart."""
+    ours = {name.removeprefix("ragworthy.") for name in names}
+    return {name for name in ours if any(name == one or name.startswith(f"{one}.") for one in inside)}
+
+
+def test_scoring_small_files_loads_the_decoder_and_nothing_else(tmp_path: Path) -> None:
+    laid = starter.init(tmp_path)
+    names = modules_after(command("score", "answers", "--gold", str(laid.gold), "--trace", str(laid.traces[0])))
+    loaded = {name.split(".")[0] for name in names}
     assert foreign(loaded) - {"typing_extensions"} == {"msgspec"}  # msgspec takes typing_extensions where it is there
     # what the budget of the cold start cannot afford
-    assert loaded & {"dataclasses", "asyncio", "zstandard", "tomllib", "difflib", "multiprocessing"} == set()
+    dear = {"dataclasses", "asyncio", "zstandard", "tomllib", "difflib", "multiprocessing", "threading", "subprocess"}
+    assert loaded & (dear | {"shutil", "json", "importlib.metadata"}) == set()
+    # what has nothing to do in it: earlier runs, policies, single questions, files of other kinds
+    idle = ("history", "policy.read", "policy.kept", "load.baseline", "report.sheet", "suites.looking", "suites.again")
+    other = ("load.memory", "load.parquet", "load.several", "load.chunks", "load.packs", "load.unpack.zstd")
+    far = ("metrics.facts.wanted", "metrics.facts.distance", "metrics.retrieval", "suites.retrieval", "index", "corpus")
+    own = ("cli.driving", "cli.indexing", "cli.earlier", "cli.rolling", "cli.watching", "cli.viewing", "cli.beginning")
+    assert of_ours(names, *idle, *other, *far, *own, "runner", "report.html", "glossary") == set()
+
+
+def test_a_gate_loads_nothing_that_asks_a_pipeline_or_reads_an_index(tmp_path: Path) -> None:
+    starter.init(tmp_path)
+    page = ("-o", str(tmp_path / "report.json"))
+    names = modules_after(command("gate", "-c", str(tmp_path / "ragworthy.toml"), "--no-history", *page))
+    assert of_ours(names, "runner", "index", "corpus") == {"runner", "runner.ended", "index", "index.found"}
+    assert {"sqlalchemy", "numpy"} & names == set()
+
+
+@pytest.mark.parametrize("words", [("--help",), ("gate", "--help")])
+def test_help_opens_no_files(words: tuple[str, ...]) -> None:
+    names = modules_after(command(*words))
+    assert {"hashlib", "pathlib", "json", "msgspec"} & (names - modules_after("")) == set()
+    assert of_ours(names, "files", "codes", "flow", "load", "report") == set()
+
+
+def test_only_the_flags_of_the_command_that_is_called_are_made() -> None:
+    from ragworthy.cli import layout
+    from ragworthy.cli.arguments import NAMES, parser
+
+    (every,) = layout.groups_of(parser())
+    assert set(every.choices) == NAMES
+    for name in every.choices:
+        (alone,) = layout.groups_of(parser((name,)))
+        assert list(alone.choices) == [name]
+        assert layout.page(alone.choices[name], 80) == layout.page(every.choices[name], 80)
+    (named,) = layout.groups_of(parser(("--help",)))
+    assert list(named.choices) == list(every.choices)
+    assert layout.page(parser(("--help",)), 80) == layout.page(parser(), 80)
+
+
+def test_the_collector_is_at_work_again_when_a_command_begins(tmp_path: Path) -> None:
+    """Started as a program: it rests while code is loaded, and what is loaded then is not looked at again."""
+    code = (
+        "import gc, sys\nfrom ragworthy import __main__\nfrom ragworthy.cli import front\n"
+        "front.help_of = lambda given: print(gc.isenabled(), gc.get_freeze_count() > 10_000) or 0\n"
+        "sys.argv[1:] = ['help']\n__main__.entry()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "True True\n"
+
+
+def test_the_collector_of_who_calls_from_python_is_left_alone() -> None:
+    code = f"import gc\nkept = gc.get_freeze_count()\n{command('help')}"
+    code += "\nassert gc.isenabled() and gc.get_freeze_count() == kept"
+    modules_after(code)
 
 
 def test_public_names_are_sorted_complete_and_there() -> None:

@@ -19,7 +19,8 @@ from conftest import G1, G2, G3, T1, T2, T3, Cli, write_jsonl
 from places import SERVERS
 from ragworthy.runner import run as running
 from ragworthy.runner.contract import Options
-from ragworthy.runner.journal import Header, Journal
+from ragworthy.runner.ended import Header
+from ragworthy.runner.journal import Journal
 from ragworthy.runner.run import RunOptions
 
 KILLS = 20

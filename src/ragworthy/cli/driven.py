@@ -23,9 +23,9 @@ from ragworthy.policy.sections import check_settings
 from ragworthy.report.show import counted, plural
 from ragworthy.runner import run as running
 from ragworthy.runner.contract import Options, Target, asking
+from ragworthy.runner.ended import CHUNKS, JOURNAL, TRACES
 from ragworthy.runner.journal import AGAIN
-from ragworthy.runner.journal import FILE as JOURNAL
-from ragworthy.runner.results import CHUNKS, TRACES, Counts
+from ragworthy.runner.results import Counts
 from ragworthy.runner.run import Progress, Ran
 from ragworthy.suites import SUITES
 from ragworthy.suites.refusing import refuses_of

@@ -12,7 +12,7 @@ from ragworthy.names import Exit
 def help_of(given: argparse.Namespace) -> int:
     """The help of a command, or of all."""
     words = [str(word) for word in given.topic]
-    top = parser(words)
+    top = parser(words or ("--help",))
     found = top
     for nth, word in enumerate(words):
         groups = list(layout.groups_of(found))

@@ -5,9 +5,8 @@ docs/cli.md print the same lines.
 """
 
 import argparse
-import shutil
-import textwrap
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 WIDEST = 100
 NARROWEST = 60
@@ -74,6 +73,8 @@ _SECTION = {flag: title for title, flags in SECTIONS.items() for flag in flags}
 
 def width() -> int:
     """How wide help is: the terminal, within reason."""
+    import shutil  # here, as `_wrap` imports below: a command that prints no help has no use for it
+
     return max(NARROWEST, min(WIDEST, shutil.get_terminal_size().columns))
 
 
@@ -87,22 +88,22 @@ def groups_of(one: argparse.ArgumentParser) -> Iterator["argparse._SubParsersAct
 def overview(top: argparse.ArgumentParser, columns: int) -> str:
     """What Ragworthy is, its commands, and where to begin: what somebody sees who types `ragworthy` alone."""
     column = max(len(name) for name, _ in BEGIN) + 4
-    lines = [*textwrap.wrap(WHAT, columns), "", "begin with:"]
+    lines = [*_wrap(WHAT, columns), "", "begin with:"]
     lines += [f"{f'  {name}':<{column}}{about}" for name, about in BEGIN]
     lines += ["", "commands:"]
     for group in groups_of(top):
         for title, names in grouped(group.choices):
             lines += _row(title, ", ".join(names), columns, column)
-    return "\n".join([*lines, "", *textwrap.wrap(MORE, columns)]) + "\n"
+    return "\n".join([*lines, "", *_wrap(MORE, columns)]) + "\n"
 
 
 def page(one: argparse.ArgumentParser, columns: int) -> str:
     """The help of one command."""
-    lines = [*textwrap.wrap(one.description or "", columns), "", *block(one, columns)]
+    lines = [*_wrap(one.description or "", columns), "", *block(one, columns)]
     for group in groups_of(one):
         lines += ["", *listed(group, columns)]
     if one.epilog:
-        lines += ["", *textwrap.wrap(one.epilog, columns)]
+        lines += ["", *_wrap(one.epilog, columns)]
     return "\n".join(lines) + "\n"
 
 
@@ -125,7 +126,7 @@ def usage(one: argparse.ArgumentParser, columns: int) -> list[str]:
     words += [f"{action.option_strings[-1]} {_value(action)}" for action in shown if _needed(action)]
     words += [_positional(action) for action in shown if not action.option_strings]
     words += [f"{group.metavar} …" for group in groups_of(one)]
-    return textwrap.wrap(f"usage: {' '.join(words)}", columns, subsequent_indent="       ", break_on_hyphens=False)
+    return _wrap(f"usage: {' '.join(words)}", columns, subsequent_indent="       ", break_on_hyphens=False)
 
 
 def sections(one: argparse.ArgumentParser) -> Iterator[tuple[str, list[argparse.Action]]]:
@@ -185,11 +186,17 @@ def _shown(one: argparse.ArgumentParser) -> list[argparse.Action]:
 
 def _row(name: str, about: str, columns: int, behind: int = COLUMN) -> list[str]:
     """A flag or a command, and what it does behind it or, where its name is long, below it."""
-    wrapped = textwrap.wrap(about, columns - behind, break_on_hyphens=False) or [""]
+    wrapped = _wrap(about, columns - behind, break_on_hyphens=False) or [""]
     head = f"  {name}"
     lines = [] if len(head) + 2 <= behind else [head]
     first = f"{'' if lines else head:<{behind}}{wrapped[0]}".rstrip()
     return [*lines, *([first] if first else []), *[" " * behind + more for more in wrapped[1:]]]
+
+
+def _wrap(text: str, columns: int, **how: Any) -> list[str]:
+    import textwrap
+
+    return textwrap.wrap(text, columns, **how)
 
 
 def _needed(action: argparse.Action) -> bool:

@@ -1,9 +1,10 @@
 """Parse, dispatch, and turn every ending into an exit code. Imports nothing heavier than the argument parser."""
 
+import gc
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from importlib import import_module
 from itertools import pairwise
@@ -13,25 +14,20 @@ from ragworthy.cli import layout
 from ragworthy.cli.arguments import parser
 from ragworthy.cli.say import print, show
 from ragworthy.errors import RagworthyError, lacking, usage_error
-from ragworthy.files import remembering
 from ragworthy.names import VERSION, Exit
 from ragworthy.safe import SPELLED
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code."""
+def main(argv: Sequence[str] | None = None, *, loaded: Callable[[], None] = lambda: None) -> int:
+    """Run one command and return its exit code. `loaded` is called when its code is there, before it begins."""
     words = sys.argv[1:] if argv is None else list(argv)
     try:
         if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
             signal.signal(signal.SIGINT, signal.default_int_handler)  # from here on Ctrl-C is answered in words
         if not words:
-            show(layout.overview(parser(("help",)), layout.width()))
+            show(layout.overview(parser(("--help",)), layout.width()))
             return int(Exit.USAGE)  # for a script whose variable is empty, 0 would mean SHIP
-        given = parser(tuple(words)).parse_args(words)
-        module, _, function = given.handler.partition(":")
-        _check_words(words)
-        with remembering():
-            return int(getattr(import_module(f"ragworthy.cli.{module}"), function)(given))
+        return _run(words, loaded)
     except RagworthyError as error:
         for line in error.lines():
             _say(line)
@@ -59,6 +55,18 @@ def main(argv: Sequence[str] | None = None) -> int:
         return int(Exit.USAGE)
     except Exception as error:  # noqa: BLE001 - the last line of defence: no traceback reaches a user
         return _defect(error)
+
+
+def _run(words: Sequence[str], loaded: Callable[[], None]) -> int:
+    given = parser(tuple(words)).parse_args(words)
+    module, _, function = given.handler.partition(":")
+    _check_words(words)
+    from ragworthy.files import remembering  # here, as help has no use for it
+
+    run = getattr(import_module(f"ragworthy.cli.{module}"), function)
+    loaded()
+    with remembering():
+        return int(run(given))
 
 
 def _for_github(words: Sequence[str]) -> bool:
@@ -108,6 +116,14 @@ def _defect(error: Exception) -> int:
     return int(Exit.DEFECT)
 
 
+def _collect_again() -> None:
+    """Start the collector that `ragworthy.__main__` stopped. Code that is loaded stays until the end, so there is
+    nothing to be found in it, now or at the end.
+    """
+    gc.freeze()
+    gc.enable()
+
+
 def entry() -> NoReturn:
     """The console script: sound streams first, then the command."""
     for name in ("stdout", "stderr"):
@@ -117,9 +133,11 @@ def entry() -> NoReturn:
         elif hasattr(stream, "reconfigure"):
             stream.reconfigure(errors=SPELLED)
     try:
-        code = main()
+        code = main(loaded=_collect_again)
     except SystemExit as ended:  # --help, --version, and a command line that does not parse
         code = ended.code if isinstance(ended.code, int) else int(Exit.SHIP if ended.code is None else Exit.USAGE)
+    if not gc.isenabled():  # no command has begun: all that there is is code
+        gc.freeze()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is done; a second Ctrl-C must not end it in a traceback
     try:
         sys.stdout.flush()

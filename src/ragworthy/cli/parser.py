@@ -3,6 +3,7 @@
 import argparse
 import sys
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Any, NoReturn
 
 from ragworthy.cli import layout
@@ -19,6 +20,10 @@ _MOST = 10
 
 class Parser(argparse.ArgumentParser):
     """The argument parser; what it says of an argument cannot steer the terminal."""
+
+    def __init__(self, **how: Any) -> None:
+        # argparse makes a formatter for every flag, to check it. Without a width each would ask the terminal.
+        super().__init__(formatter_class=partial(argparse.HelpFormatter, width=layout.WIDEST), **how)
 
     def error(self, message: str) -> NoReturn:
         """Say in one line what is wrong, and where to look, and end."""

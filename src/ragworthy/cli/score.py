@@ -9,19 +9,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ragworthy import flow
 from ragworthy.cli.engines import engine_of
 from ragworthy.cli.flags import depths, value_of
-from ragworthy.cli.naming import policy_of
 from ragworthy.cli.outputs import besides_of, finish, guard, keep_inputs, options
 from ragworthy.cli.say import print, show
 from ragworthy.cli.screen import coloured, columns
 from ragworthy.cli.taken import check_files, inputs_of, limits_of, suite_settings
 from ragworthy.errors import policy_error, usage_error
 from ragworthy.files import write_whole
-from ragworthy.history.commit import spelled
 from ragworthy.load.plugins import load_metrics, using_metrics
 from ragworthy.names import DEFAULT_K, RETRIEVAL_K, Exit, Verdict, exit_code
 from ragworthy.policy.declare import Declared
 from ragworthy.policy.gate_text import Named, parse_gate_text
-from ragworthy.policy.kept import BLESSED
 from ragworthy.policy.packs import asked_for
 from ragworthy.policy.proving import proving_of
 from ragworthy.report import write as writing
@@ -61,7 +58,7 @@ def _score(given: argparse.Namespace, engine: "Engine | None") -> int:
         gate_packs=tuple(given.pack),
         baseline=_baseline(given.baseline) if given.baseline else None,
         allowed=tuple(given.allow),
-        commit=spelled(given.commit or ""),
+        commit=_commit(given.commit),
         lock=Path(given.lock) if given.lock else None,
         engine=engine,
         **proving_of({"alpha": given.alpha, "cluster": given.cluster, "seed": given.seed}, "command line")._asdict(),
@@ -82,6 +79,8 @@ def _following(given: argparse.Namespace, inputs: Mapping[str, Any]) -> str:
     """
     if not sys.stdout.isatty():
         return ""
+    from ragworthy.cli.naming import policy_of
+
     files = {key: str(path) for key, path in inputs.items() if isinstance(path, Path)}
     policy = next(filter(None, (policy_of(None, Path(path)) for path in files.values())), None)
     if policy is not None:
@@ -95,11 +94,22 @@ def _following(given: argparse.Namespace, inputs: Mapping[str, Any]) -> str:
 
 def _baseline(written: str) -> Path:
     """The baseline as a file; a run of the history is fetched from that."""
+    from ragworthy.policy.kept import BLESSED
+
     if not written.startswith((BLESSED, "commit:")):
         return Path(written)
     from ragworthy.history.home import fetched, home_of
 
     return fetched(written, home_of(None))
+
+
+def _commit(written: str | None) -> str:
+    """The commit as it is kept; empty where none was named."""
+    if not written:
+        return ""
+    from ragworthy.history.commit import spelled
+
+    return spelled(written)
 
 
 def _gates(given: argparse.Namespace, suite: Declared, settings: Any, inputs: dict[str, Any]) -> Named:

@@ -21,7 +21,7 @@ from ragworthy.report.model import NO_GATE
 from ragworthy.report.texts import Said, of_part, of_report
 from ragworthy.result import Result
 from ragworthy.rows import Rows, decoded
-from ragworthy.runner.results import SUMMARY, TRACES, check_beside
+from ragworthy.runner.ended import SUMMARY, TRACES, check_beside
 from ragworthy.suites import SUITES
 
 

@@ -16,7 +16,7 @@ from ragworthy.pipeline.tuning import NAME as TUNING
 from ragworthy.policy.read import load_policy
 from ragworthy.runner import run as running
 from ragworthy.runner.contract import Options, Target
-from ragworthy.runner.journal import FILE as JOURNAL
+from ragworthy.runner.ended import JOURNAL
 from ragworthy.suites import SUITES
 
 NAME = "pipeline"

@@ -23,8 +23,9 @@ from ragworthy.ids import config_id
 from ragworthy.runner import run as running
 from ragworthy.runner.contract import Ask, Target, about, reason_of
 from ragworthy.runner.drive import on_signals
+from ragworthy.runner.ended import Header
 from ragworthy.runner.faults import SURE, give_up
-from ragworthy.runner.journal import AGAIN, Entry, Header, Journal, Kind, check_free, clear
+from ragworthy.runner.journal import AGAIN, Entry, Journal, Kind, check_free, clear
 from ragworthy.runner.openloop import Fired, Shot, fire
 from ragworthy.runner.results import kept, told_of
 from ragworthy.runner.run import HowMany

@@ -12,7 +12,7 @@ from ragworthy.ids import section_key, stable, tree_distance
 from ragworthy.metrics.facts.convergence import PARAPHRASES
 from ragworthy.metrics.facts.distance import ACCEPT, BLOCK
 from ragworthy.metrics.facts.judgements import ids_of, is_named, wordings_of
-from ragworthy.metrics.facts.wanted import Place
+from ragworthy.metrics.facts.placed import Place
 from ragworthy.names import MOST_RETRIEVAL, SIZES
 from ragworthy.records import RetrievalGold
 from ragworthy.report.show import number, plural

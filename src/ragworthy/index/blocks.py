@@ -6,22 +6,20 @@ Whatever is read of an index was compared with its manifest before, and what is 
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ragworthy.corpus.normalise import count_tokens
 from ragworthy.files import shown_path
 from ragworthy.ids import section_key, stable
+from ragworthy.index.found import CHUNKS, MANIFEST, index_at
 from ragworthy.load.chunks import read_chunks
 from ragworthy.load.sources import Block, FileSource, PlainFile, Source, open_source
-from ragworthy.metrics.facts.wanted import Place, Section, kind_of, place_of
+from ragworthy.metrics.facts.placed import Place, kind_of, place_of
+from ragworthy.metrics.facts.wanted import Section
 from ragworthy.records import Chunk
 
 if TYPE_CHECKING:
     from ragworthy.index.folder import Folder
-
-MANIFEST, CHUNKS = "manifest.json", "chunks.jsonl"
-"""Files of an index; how one is read is imported only where there is one."""
 
 
 class Corpus(NamedTuple):
@@ -64,25 +62,6 @@ def text_hash(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def corpus_files(path: Path, role: str = "corpus") -> dict[str, Path]:
-    """Every file that decides what is read of a corpus, by the role that a receipt gives it.
-
-    The manifest of an index stands for the whole, and names all other files with their hashes.
-    """
-    index = _index_at(path)
-    if index is None:
-        return {role: path}
-    return {role: index / MANIFEST, f"{role}/{CHUNKS}": index / CHUNKS}
-
-
-def _index_at(given: Any) -> Path | None:
-    """The folder of an index, where it or its manifest was given."""
-    path = Path(given) if isinstance(given, (str, Path)) else None
-    if path is not None and path.name == MANIFEST and path.is_file():
-        return path.parent
-    return path if path is not None and path.is_dir() else None
-
-
 class _Chunks(PlainFile):
     """The chunks of an index. They are hashed while they are read, so that what was decoded is what was checked."""
 
@@ -108,7 +87,7 @@ class _Chunks(PlainFile):
 
 def chunk_source(given: Any) -> Source:
     """The chunks behind a path, for whoever needs their texts only: of an index no other file is looked at."""
-    path = _index_at(given)
+    path = index_at(given)
     if path is None or not (path / MANIFEST).is_file():
         return open_source("corpus", given)
     from ragworthy.index.folder import open_folder
@@ -118,7 +97,7 @@ def chunk_source(given: Any) -> Source:
 
 def load_corpus(given: Any) -> Corpus:
     """The corpus behind a path: an index, its manifest, or a file of chunks."""
-    path = _index_at(given)
+    path = index_at(given)
     if path is not None:
         from ragworthy.index.contents import open_contents
 

@@ -17,11 +17,11 @@ from typing import Any, NamedTuple
 import msgspec
 
 from ragworthy.errors import DataError, Problem, RagworthyError
-from ragworthy.load import unpack
+from ragworthy.load import parquet, unpack
 from ragworthy.load.encoding import likely_encoding
 from ragworthy.load.misnamed import as_told, command, fields_of, have, mapping, role_of
 from ragworthy.load.shapes import KINDS, Shape, held_by, kinds_of, own_file, shape_of
-from ragworthy.load.sources import BOM, FileSource, ParquetFile, Source
+from ragworthy.load.sources import BOM, FileSource, Source
 from ragworthy.load.spread import spread
 from ragworthy.text import clip, visible
 
@@ -142,7 +142,7 @@ def elsewhere(source: Source, name: str, *, surely: bool = False) -> Problem | N
 
 def _bytes(source: Source) -> bytes:
     """The beginning of a file, unpacked: all of it up to 32 MiB."""
-    if isinstance(source, FileSource) and not isinstance(source, ParquetFile):
+    if isinstance(source, FileSource) and not isinstance(source, parquet.ParquetFile):
         chunks: Iterator[bytes] = unpack.chunks(source.path, source.given)
     else:
         chunks = (block.data for block in source.blocks())

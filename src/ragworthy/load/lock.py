@@ -5,7 +5,6 @@ may be written into it and replaced without touching the seal. All other items a
 """
 
 import hashlib
-import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -54,6 +53,8 @@ def item_hash(value: Mapping[str, Any]) -> str:
     >>> item_hash({"b": 1, "a": "é"}) == item_hash({"a": "é", "b": 1})
     True
     """
+    import json  # here, as most sets have no lock
+
     text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()
 

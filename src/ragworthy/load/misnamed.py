@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ragworthy.load.sources import Memory, Source
+from ragworthy.load.memory import Memory
+from ragworthy.load.sources import Source
 from ragworthy.text import clip, visible
 
 _FIELDS = 5

@@ -4,6 +4,7 @@ Nothing here runs unless it was named. What is loaded is said by name, version a
 error with its name, never silence.
 """
 
+import _thread
 import functools
 import hashlib
 import math
@@ -12,7 +13,6 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, redirect_stdout
 from fractions import Fraction
 from pathlib import Path
-from threading import Lock
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -195,7 +195,8 @@ def _run(source: bytes, path: Path, name: str, where: str, field: str) -> Module
     return made
 
 
-_LOADING = Lock()
+_LOADING = _thread.allocate_lock()
+"""That of `threading`, without the rest of it."""
 
 
 def load_metrics(written: str, folder: Path, *, where: str = "", field: str = "") -> Plugin:

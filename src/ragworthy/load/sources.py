@@ -18,10 +18,6 @@ from ragworthy.load.lines import FileSource as FileSource
 from ragworthy.load.lines import PlainFile as PlainFile
 from ragworthy.load.lines import Source as Source
 from ragworthy.load.lines import whole_lines
-from ragworthy.load.memory import Memory as Memory
-from ragworthy.load.memory import as_lines as as_lines
-from ragworthy.load.parquet import ParquetFile as ParquetFile
-from ragworthy.load.several import Several
 from ragworthy.load.uri import Uri
 
 
@@ -42,10 +38,14 @@ def open_source(role: str, given: Any) -> Source:
     if isinstance(given, (str, Path)):
         path = Path(given)
         if (several := files_of(path)) is not None:
+            from ragworthy.load.several import Several
+
             return Several(role, path, [file_source(role, one) for one in several])
         return file_source(role, path)
     if isinstance(given, Source):
         return given
+    from ragworthy.load.memory import Memory
+
     if isinstance(given, Uri):
         raise data_error("RW-S06", "expected a path on this machine, got a URI", where=given.text)
     for method in ("to_dicts", "to_pylist"):  # polars, pyarrow
@@ -62,4 +62,8 @@ def file_source(role: str, path: Path) -> FileSource:
     """The source that a single file is, by its suffix."""
     if path.suffix in unpack.SUFFIXES:
         return PackedFile(role, path)
-    return ParquetFile(role, path) if path.suffix == ".parquet" else PlainFile(role, path)
+    if path.suffix != ".parquet":
+        return PlainFile(role, path)
+    from ragworthy.load.parquet import ParquetFile
+
+    return ParquetFile(role, path)

@@ -178,6 +178,20 @@ def of_nothing(word: Any) -> bool:
     return isinstance(word, tuple) and not word[1]
 
 
+def best(metric: "Metric", word: Any) -> bool:
+    """Whether what a metric says of a question alone is as it should be: the best there is, no step away, an accepted
+    distance.
+    """
+    if of_nothing(word):
+        return False
+    number = as_number(word)
+    if metric.needs == "distances" and metric.better == "lower":
+        from ragworthy.metrics.facts.distance import ACCEPT
+
+        return number <= ACCEPT
+    return number == (metric.highest if metric.better == "higher" else 0)
+
+
 def as_number(word: Any) -> Fraction:
     """A word as one number.
 

@@ -12,7 +12,8 @@ from ragworthy.mirror.questions import Question
 from ragworthy.runner import plan as planning
 from ragworthy.runner.contract import Target, about
 from ragworthy.runner.drive import Asked, Driver
-from ragworthy.runner.journal import Entry, Header, Journal, entry
+from ragworthy.runner.ended import Header
+from ragworthy.runner.journal import Entry, Journal, entry
 from ragworthy.runner.results import Counts, counted, kept
 from ragworthy.runner.run import Progress, check_knobs, check_knobs_of
 

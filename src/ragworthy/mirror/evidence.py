@@ -15,7 +15,7 @@ from ragworthy.corpus.alignment import align, strand
 from ragworthy.corpus.shingles import Form
 from ragworthy.ids import stable
 from ragworthy.index.blocks import load_corpus
-from ragworthy.metrics.facts.wanted import Place, place_of
+from ragworthy.metrics.facts.placed import Place, place_of
 
 TEXT, PLACE, ID = "text", "place", "id"
 

@@ -6,13 +6,14 @@ so that they are read without it. A test reads them with both. `@*` in a metric 
 """
 
 import hashlib
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
+
+import msgspec
 
 from ragworthy.gates import AGAINST, Gate, name_of, with_evidence
 from ragworthy.load.checker import Checker, closest, written
@@ -115,6 +116,9 @@ def load_pack(name: str) -> Pack:
     )
 
 
+_VALUES = msgspec.json.Decoder(float_hook=Decimal)
+
+
 def read(text: str) -> dict[str, Any]:
     """What the file of a pack says.
 
@@ -129,7 +133,7 @@ def read(text: str) -> dict[str, Any]:
             top["gate"].append(table)
         elif not line.startswith("#"):
             key, _, value = line.partition(" = ")
-            table[key] = json.loads(value, parse_float=Decimal)
+            table[key] = _VALUES.decode(value)
     return {key: value for key, value in top.items() if key != "gate"} | {"gate": top["gate"]}
 
 

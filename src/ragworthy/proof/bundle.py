@@ -19,8 +19,8 @@ import msgspec
 from ragworthy import flow, receipts
 from ragworthy.errors import DataError, Problem, data_error, explained, usage_error
 from ragworthy.files import LARGEST_TEXT, files_of, read_bytes
-from ragworthy.index.blocks import CHUNKS
-from ragworthy.index.blocks import MANIFEST as INDEX
+from ragworthy.index.found import CHUNKS
+from ragworthy.index.found import MANIFEST as INDEX
 from ragworthy.index.manifest import data_of, decode
 from ragworthy.names import VERSION
 from ragworthy.proof import signing, zipped

@@ -8,7 +8,7 @@ from typing import Any
 from ragworthy.errors import UsageError, usage_error
 from ragworthy.files import check_readable
 from ragworthy.index.blocks import load_corpus
-from ragworthy.metrics.facts.wanted import place_of
+from ragworthy.metrics.facts.placed import place_of
 from ragworthy.names import Verdict
 from ragworthy.reference import answers as ref
 from ragworthy.safe import json_text

@@ -3,16 +3,18 @@
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from ragworthy import gates as g
 from ragworthy.codes import CATALOGUE
 from ragworthy.names import Outcome, too_small
 from ragworthy.proving import apart, fallen
 from ragworthy.report import able, changes
-from ragworthy.report.sheet import Viewed
 from ragworthy.report.show import plural
 from ragworthy.safe import shell
+
+if TYPE_CHECKING:
+    from ragworthy.report.sheet import Viewed
 
 
 class Frozen(NamedTuple):
@@ -192,7 +194,7 @@ class Part(NamedTuple):
     """What can be written besides the report, by the key of the output that is declared for it."""
     texts: Callable[[], Mapping[str, Mapping[str, Any]]] | None = None
     """Texts of each question, for rows as a table that people read."""
-    look: Callable[[Sequence[str]], list[Viewed]] | None = None
+    look: "Callable[[Sequence[str]], list[Viewed]] | None" = None
     """Everything that is known of some questions, from the files once more."""
     before: Callable[[Sequence[str]], Mapping[str, str]] | None = None
     """What the run that is compared with answered to some questions, as far as its files are as they were."""

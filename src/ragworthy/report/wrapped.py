@@ -1,8 +1,7 @@
 """Texts of people in lines that fit a terminal: broken at spaces, by columns and not by characters."""
 
-import re
-
 from ragworthy.report.show import columns_of, width_of
+from ragworthy.text import compiled
 
 CLOSING = "，。、：；！？）」』》】"
 """Signs that no line begins with."""
@@ -36,12 +35,12 @@ def fitting(line: str, room: int) -> int:
     return len(line)
 
 
-_COLUMN = re.compile(r" *\S+(?: \S+)* {2,}(?=\S)")
+_COLUMN = r" *\S+(?: \S+)* {2,}(?=\S)"
 """The first column of a line: words with single spaces between them, and the gap behind them."""
 _WIDE = r"\u2e80-\u9fff\uac00-\ud7af\uff00-\uffef"
-_WORD = re.compile(rf" *(?:[{_WIDE}][{CLOSING}]*|[^\s{_WIDE}]+)")
+_WORD = rf" *(?:[{_WIDE}][{CLOSING}]*|[^\s{_WIDE}]+)"
 """A word with the spaces before it; Chinese, Japanese and Korean text may be broken after every sign."""
-_COPIED = re.compile(r"\s*(?:next: |see: |ragworthy |\$ )")
+_COPIED = r"\s*(?:next: |see: |ragworthy |\$ )"
 """How lines begin that hold a command to copy."""
 
 
@@ -54,13 +53,13 @@ def hanging(line: str, width: int) -> list[str]:
     >>> hanging("one two three", 9), hanging("next: one two three", 9)
     (['one two', '  three'], ['next: one two three'])
     """
-    if width_of(line) <= width or _COPIED.match(line):
+    if width_of(line) <= width or compiled(_COPIED).match(line):
         return [line]
-    column = _COLUMN.match(line)
+    column = compiled(_COLUMN).match(line)
     bare = line.lstrip(" ")
     indent = width_of(column[0]) if column and width_of(column[0]) <= width // 2 else len(line) - len(bare) + 2
     lines, shown = [], line[: len(line) - len(bare)]
-    for word in _WORD.findall(bare):
+    for word in compiled(_WORD).findall(bare):
         if width_of(shown + word) > width and shown.strip():
             lines.append(shown.rstrip())
             shown = " " * indent

@@ -17,30 +17,16 @@ import msgspec
 from ragworthy.errors import DataError, data_error, usage_error
 from ragworthy.files import check_writable
 from ragworthy.runner.contract import Replied, Reply
+from ragworthy.runner.ended import JOURNAL as FILE
+from ragworthy.runner.ended import JOURNAL_SCHEMA as SCHEMA
+from ragworthy.runner.ended import Header
 from ragworthy.runner.outputs import Output
 from ragworthy.text import described
 from ragworthy.threaded import threaded
 
-SCHEMA = "ragworthy.journal/1"
-FILE = "journal.jsonl"
 _MARK = f'{{"schema":"{SCHEMA}"'.encode()
 _FLAGS = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)
 AGAIN = "the same command with --resume goes on from there"
-
-
-class Header(msgspec.Struct, frozen=True, kw_only=True):
-    """What a journal belongs to."""
-
-    schema: str = SCHEMA
-    target: str
-    gold_sha256: str
-    config_id: str
-    plan_sha256: str
-    asks: int
-    about: dict[str, str] = {}
-    """What decides the answers of the target besides its knobs."""
-    settings: dict[str, str] = {}
-    """What was chosen by hand, to say what differs where the plans do."""
 
 
 @threaded

@@ -4,19 +4,29 @@ order of the plan.
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from ragworthy.errors import DataError, RagworthyError, data_error
-from ragworthy.files import open_input, read_bytes, sha256_of, write_whole, write_with
+from ragworthy.errors import RagworthyError, data_error
+from ragworthy.files import sha256_of, write_whole, write_with
 from ragworthy.metrics.facts.near import reads_like_refusal
 from ragworthy.names import AMBIGUOUS_IDS, REFUSAL, TRACED
 from ragworthy.runner.contract import Target, about, reason_of
-from ragworthy.runner.journal import FILE, Entry, Header, Journal
+from ragworthy.runner.ended import CHUNKS as CHUNKS
+from ragworthy.runner.ended import DEV as DEV
+from ragworthy.runner.ended import FILES as FILES
+from ragworthy.runner.ended import OUTPUT_FILES as OUTPUT_FILES
+from ragworthy.runner.ended import OUTPUTS as OUTPUTS
+from ragworthy.runner.ended import SCHEMA
+from ragworthy.runner.ended import SUMMARY as SUMMARY
+from ragworthy.runner.ended import TIMINGS as TIMINGS
+from ragworthy.runner.ended import TRACES as TRACES
+from ragworthy.runner.ended import made_by as made_by
+from ragworthy.runner.journal import Entry, Journal
 from ragworthy.runner.outputs import Making, agreed, lacking
 from ragworthy.runner.plan import Plan, Planned
 from ragworthy.suites.structured import REQUIRED
@@ -25,26 +35,10 @@ from ragworthy.text import trim_fold
 if TYPE_CHECKING:
     from ragworthy.adapters.clashes import Clashes
 
-SCHEMA = "ragworthy.run/1"
-TRACES, TIMINGS, CHUNKS, SUMMARY = "traces.jsonl", "timings.jsonl", "chunks.jsonl", "run.json"
-FILES = (TRACES, TIMINGS, CHUNKS, SUMMARY)
-OUTPUTS = "outputs.jsonl"
-"""What is written instead of traces where questions have structured answers."""
-OUTPUT_FILES = (OUTPUTS, TIMINGS, SUMMARY)
-DEV = f"dev/{OUTPUTS}"
-"""The outputs of a dev subset, in a folder of their own: the run beside them has not ended."""
-_HASHES = {TRACES: "traces_sha256", OUTPUTS: "outputs_sha256"}
-"""Under which key of its summary a run has the hash of what it wrote."""
-
 
 def files_of(plan: Plan) -> tuple[str, ...]:
     """What a run writes besides its journal."""
     return FILES if plan.making is None else OUTPUT_FILES
-
-
-def made_by(summary: Mapping[str, Any]) -> str:
-    """Which file a run wrote, by what it says of itself: traces, or outputs."""
-    return OUTPUTS if _HASHES[OUTPUTS] in summary else TRACES
 
 
 class Counts(NamedTuple):
@@ -313,67 +307,3 @@ def _renamed(text: str, whole: Path, given: Path) -> str:
     for end in (os.sep, ":"):
         text = text.replace(f"{whole}{end}", f"{given}{end}")
     return str(given) if text == str(whole) else text
-
-
-# traces that lie in the folder of a run: whether they are what that run wrote
-
-
-_STEP = 1 << 20
-
-
-def check_beside(traces: Path, gold: Path) -> None:
-    """Refuse traces when a run that has not ended, or a run over the same gold set with other traces, lies beside them.
-
-    Only what the files say counts: the times of files change when a repository is checked out or an artifact unpacked.
-    """
-    folder = traces.parent
-    summary = _summary(folder / SUMMARY)
-    if (folder / FILE).is_file():
-        _check_ended(folder / FILE, summary)
-    key = _HASHES.get(traces.name)
-    if key is not None and summary.get(key) not in (None, _hash(traces)):
-        message = "expected what the run in this folder wrote, got other bytes: run again, or take another folder"
-        raise data_error("RW-J08", message, where=str(traces))
-    ours = made_by(summary)
-    overtaken = bool(summary) and traces.name != ours and (folder / ours).is_file() and gold.is_file()
-    if overtaken and summary.get("gold", {}).get("sha256") == sha256_of(gold):
-        message = f"expected {ours}, which the run in this folder wrote over the same gold set, got another file"
-        raise data_error("RW-J08", message, where=str(traces))
-
-
-def _hash(path: Path) -> str | None:
-    return sha256_of(path) if path.is_file() else None
-
-
-def _summary(path: Path) -> dict[str, Any]:
-    """What a finished run says of itself; nothing where there is none."""
-    if not path.is_file():
-        return {}
-    try:
-        found = msgspec.json.decode(read_bytes(path), type=dict[str, Any])
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        return {}
-    return found if found.get("schema") == SCHEMA and isinstance(found.get("gold", {}), dict) else {}
-
-
-def _check_ended(journal: Path, summary: dict[str, Any]) -> None:
-    """Refuse the results of a folder whose journal holds a run that has not ended, or another one than they are of."""
-    with open_input(journal) as file:
-        first = file.read(_STEP).partition(b"\n")[0]
-        file.seek(0)
-        lines = sum(chunk.count(b"\n") for chunk in iter(lambda: file.read(_STEP), b""))
-    if not first:
-        raise _unfinished(journal, "no reply")
-    try:
-        header = msgspec.json.decode(first, type=Header)
-    except (msgspec.MsgspecError, UnicodeDecodeError):
-        return  # not the journal of a run: a file of the user's
-    if lines - 1 < header.asks:
-        raise _unfinished(journal, f"{max(lines - 1, 0):,} of {header.asks:,} replies")
-    if summary.get("plan_sha256") != header.plan_sha256:
-        raise _unfinished(journal, "no results, or those of another run")
-
-
-def _unfinished(journal: Path, got: str) -> DataError:
-    message = f"expected a run that has ended, got one with {got}: end it with --resume, or take another folder"
-    return data_error("RW-J08", message, where=str(journal))

@@ -20,7 +20,7 @@ from ragworthy.load.lock import load_lock, lock_path
 from ragworthy.load.sources import open_source
 from ragworthy.metrics.facts.convergence import Seen, run_marks
 from ragworthy.metrics.facts.judgements import ids_of, wordings_of
-from ragworthy.metrics.facts.wanted import place_of, qualified
+from ragworthy.metrics.facts.placed import place_of, qualified
 from ragworthy.records import RetrievalGold
 
 EPOCH = "1970-01-01T00:00:00Z"

@@ -22,7 +22,8 @@ from ragworthy.runner import plan as planning
 from ragworthy.runner import results
 from ragworthy.runner.contract import Options, Reply, Target, about
 from ragworthy.runner.drive import Asked, Driver
-from ragworthy.runner.journal import AGAIN, OUTPUTS, REPLIES, Header, Journal, check_free, clear, entry
+from ragworthy.runner.ended import Header
+from ragworthy.runner.journal import AGAIN, OUTPUTS, REPLIES, Journal, check_free, clear, entry
 from ragworthy.runner.plan import Plan, Wordings
 from ragworthy.runner.results import kept
 from ragworthy.runner.targets import check_http_only

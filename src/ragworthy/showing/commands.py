@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ragworthy.flow import Request
-from ragworthy.index.blocks import MANIFEST
+from ragworthy.index.found import MANIFEST
 from ragworthy.metrics.registry import all_metrics
 from ragworthy.report.sheet import Sheet
 from ragworthy.safe import shell

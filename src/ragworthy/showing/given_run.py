@@ -13,7 +13,7 @@ from ragworthy import flow, receipts, rows
 from ragworthy.errors import DataError, RagworthyError, UsageError, data_error, usage_error
 from ragworthy.files import read_bytes, sha256_of
 from ragworthy.history.home import blessed_at
-from ragworthy.index.blocks import MANIFEST
+from ragworthy.index.found import MANIFEST
 from ragworthy.load.packs import WITHOUT_FILE
 from ragworthy.metrics.fold import as_number, of_nothing
 from ragworthy.names import HARMLESS, REPORT_SCHEMA

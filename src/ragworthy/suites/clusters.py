@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 from ragworthy.ids import stable
-from ragworthy.metrics.facts.wanted import place_of
+from ragworthy.metrics.facts.placed import place_of
 from ragworthy.records import Gold, GoldSource
 from ragworthy.text import fold
 

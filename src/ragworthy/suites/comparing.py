@@ -6,7 +6,6 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from ragworthy import gates as g
-from ragworthy.load.baseline import UNNAMED, WITHOUT
 from ragworthy.metrics.fold import as_number
 from ragworthy.metrics.registry import MetricName
 from ragworthy.names import Outcome
@@ -38,6 +37,8 @@ def baseline_of(suite: Suite, opened: Opened, evidence: Evidence, summary: Summa
     found = suite.baseline(opened, evidence)
     if found is None or found.unlike is not None or not suite.rows_are_questions:
         return found
+    from ragworthy.load.baseline import UNNAMED, WITHOUT
+
     if summary.rows is None or (found.rows is None and not found.rowless.startswith(WITHOUT)):
         return found
     if found.rows is None:

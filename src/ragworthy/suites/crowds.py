@@ -6,8 +6,8 @@ from functools import lru_cache
 from typing import Any, NamedTuple, TypeAlias
 
 from ragworthy.ids import natural
-from ragworthy.metrics.facts.wanted import Place, kind_of
-from ragworthy.metrics.facts.wanted import place_of as place_of
+from ragworthy.metrics.facts.placed import Place, kind_of
+from ragworthy.metrics.facts.placed import place_of as place_of
 from ragworthy.names import HARMLESS
 from ragworthy.records import Chunk, Gold
 from ragworthy.suites.evidence import Case, Found

@@ -2,13 +2,15 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ragworthy.load.packs import NO_PACK, Pack, load_pack
 from ragworthy.metrics.facts.constraints import Contradictions, unruled
 from ragworthy.report.part import Note
 from ragworthy.report.show import plural
 from ragworthy.suites.request import Request
+
+if TYPE_CHECKING:
+    from ragworthy.load.packs import Pack
 
 METRICS = frozenset({"answers.scu", "answers.scu_violations", "stability.scu_consistency"})
 """A gate on one of these asks for constraints to be checked."""
@@ -20,7 +22,7 @@ class Locks(NamedTuple):
     """Whether constraints are checked, and what contradicts them."""
 
     scu: bool
-    packs: tuple[Pack, ...] = ()
+    packs: "tuple[Pack, ...]" = ()
 
     @property
     def contradictions(self) -> Contradictions:
@@ -42,6 +44,10 @@ def locks_of(request: Request) -> Locks:
     """Whether a run checks constraints: a setting says so, or a gate needs it; and by which rules."""
     scu = request.settings.scu or any(gate.metric in METRICS for gate in request.gates)
     named = request.settings.rule_packs or (USUAL_PACKS if scu else ())
+    if not named:
+        return Locks(scu)
+    from ragworthy.load.packs import NO_PACK, load_pack
+
     return Locks(scu, tuple(load_pack(name, pack_path(request, name)) for name in named if name != NO_PACK))
 
 
@@ -59,6 +65,8 @@ def asked_by(settings: Mapping[str, Any]) -> list[str] | None:
     told = settings.get("rule_packs")
     if told is None:
         return None
+    from ragworthy.load.packs import NO_PACK
+
     names = [each if isinstance(each, str) else str(each.get("id", "")) for each in told]
     if not settings.get("scu"):
         return names or None

@@ -206,6 +206,11 @@ def sheet_of(case: Case, row: Row, one: Offender, found: Found, **more: Any) -> 
     )
 
 
+def viewed(case: Case, row: Row, one: Offender, found: Found) -> Viewed:
+    """The same as it is shown."""
+    return Viewed(sheet_of(case, row, one, found))
+
+
 def is_good(case: Case) -> bool:
     """Whether a question is as it should be."""
     return case.label is None or case.label in HARMLESS

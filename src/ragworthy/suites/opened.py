@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ragworthy import gates as g
 from ragworthy.comparison.likeness import Made, of_baseline
 from ragworthy.files import sha256_of, shown_path
-from ragworthy.load.baseline import Earlier, as_baseline, load_report
 from ragworthy.load.lock import Lock, is_frozen, load_lock, weights_there
 from ragworthy.load.lock import lock_path as default_lock
 from ragworthy.load.sources import Source
@@ -17,6 +16,7 @@ from ragworthy.suites.request import Request
 
 if TYPE_CHECKING:
     from ragworthy.index.blocks import Corpus
+    from ragworthy.load.baseline import Earlier
 
 
 class Listed(NamedTuple):
@@ -60,7 +60,10 @@ class Opened:
         """Read the lock and the baseline."""
         request = self.request
         self.lock = load_lock(self.lock_path) if self.lock_path is not None else None
-        self.earlier = load_report(request.baseline, request.suite) if request.baseline is not None else None
+        if request.baseline is not None:
+            from ragworthy.load.baseline import load_report
+
+            self.earlier = load_report(request.baseline, request.suite)
 
     def __getitem__(self, role: str) -> Source:
         return self.sources[role]
@@ -95,6 +98,8 @@ class Opened:
         if earlier is None:
             why = self.request.unblessed
             return g.Baseline({}, {}, why, name="") if why else None
+        from ragworthy.load.baseline import as_baseline
+
         return as_baseline(earlier, of_baseline(earlier.made, now, self.request.allowed, self.request.suite))
 
     def frozen(self, gold_sha256: str | None) -> Frozen:

@@ -8,21 +8,19 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ragworthy import gates as g
 from ragworthy.errors import policy_error, usage_error
 from ragworthy.ids import natural
 from ragworthy.load.sources import Source, open_source
-from ragworthy.metrics.facts.distance import ACCEPT
-from ragworthy.metrics.fold import as_number, joined, of_nothing, value_of, value_of_all
+from ragworthy.metrics.fold import best, joined, of_nothing, value_of, value_of_all
 from ragworthy.metrics.registry import MetricName, Word, all_metrics, find
 from ragworthy.names import Label
 from ragworthy.policy.declare import Declared, Input
 from ragworthy.policy.gate_text import MOST_KS
 from ragworthy.report.part import Column, Frozen
 from ragworthy.report.part import Part as Told
-from ragworthy.report.sheet import Viewed
 from ragworthy.rows import MOST, Rows
 from ragworthy.suites.clusters import Topic, clusters_of
 from ragworthy.suites.crowds import Blaming
@@ -45,15 +43,16 @@ from ragworthy.suites.evidence import (
 from ragworthy.suites.examine import Seen, usual
 from ragworthy.suites.intervals import Part, plain
 from ragworthy.suites.kept import counted, rows_of, too_many
-from ragworthy.suites.looking import sheet_of, with_texts
 from ragworthy.suites.opened import Opened
 from ragworthy.suites.parts import Reading
 from ragworthy.suites.request import Progress, Request
-from ragworthy.suites.rowing import WHOLE as WHOLE
 from ragworthy.suites.rowing import ledger_of, numbers_of
 from ragworthy.suites.shared import with_settings
 from ragworthy.suites.slices import fields_of
 from ragworthy.suites.voiced import Voiced
+
+if TYPE_CHECKING:
+    from ragworthy.report.sheet import Viewed
 
 APART = ("tail", "spread")
 """Kinds of metrics that say how far questions are apart, of which one alone says nothing."""
@@ -289,12 +288,7 @@ class Suite(Voiced, Blaming, ABC):
 
     def good(self, name: MetricName, word: Any) -> bool:
         """Whether a question alone is as it should be: the best there is, no step away, an accepted distance."""
-        if of_nothing(word):
-            return False
-        number = as_number(word)
-        if name.metric.needs == "distances" and name.metric.better == "lower":
-            return number <= ACCEPT
-        return number == (name.metric.highest if name.metric.better == "higher" else 0)
+        return best(name.metric, word)
 
     def settle(self, judged: list[g.Judged], bound: Bound, evidence: Evidence) -> list[g.Judged]:
         """The outcomes, where evidence says more than a number and a threshold."""
@@ -382,14 +376,18 @@ class Suite(Voiced, Blaming, ABC):
         """The id of every question, for whoever misspells one."""
         return (case.qid for case in found.cases)
 
-    def items(self, found: Found, names: Sequence[str]) -> list[Viewed]:
+    def items(self, found: Found, names: Sequence[str]) -> "list[Viewed]":
         """Some questions by ids that `case_of` knows, in the order asked for, each with everything known of it."""
+        from ragworthy.suites.looking import with_texts
+
         cases = {name: self.case_of(found.evidence, name) for name in names}
         return with_texts(found, [self.item(case, found) for name in names if (case := cases[name]) is not None])
 
-    def item(self, case: Case, found: Found) -> Viewed:
+    def item(self, case: Case, found: Found) -> "Viewed":
         """One of them: what an offender shows, and what each metric says."""
-        return Viewed(sheet_of(case, self.said(case, found), self.offender(case, found), found))
+        from ragworthy.suites.looking import viewed
+
+        return viewed(case, self.said(case, found), self.offender(case, found), found)
 
     def said(self, case: Case, found: Found) -> Row:
         """The row of one question."""

@@ -7,7 +7,6 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ragworthy import gates as g
-from ragworthy.load.baseline import suites_in
 from ragworthy.load.plugins import Plugin
 from ragworthy.load.uri import Uri
 from ragworthy.proving import Proving
@@ -117,6 +116,8 @@ class Request(NamedTuple):
 
     def with_baseline(self, path: Path) -> "Request":
         """The same with another baseline than the policy's."""
+        from ragworthy.load.baseline import suites_in
+
         return self._replace(baseline=path, baseline_override=True, unblessed="").with_known(suites_in(path))
 
     def with_known(self, suites: Sequence[str]) -> "Request":

@@ -4,7 +4,6 @@ from typing import Any
 
 from ragworthy.policy.declare import Declared
 from ragworthy.report.part import Table
-from ragworthy.suites.again import show_command
 
 
 class Voiced:
@@ -14,6 +13,8 @@ class Voiced:
 
     def looking(self, body: dict[str, Any], policy: str | None, qid: str) -> str:
         """The command that shows one question of a report; nothing where none would show the same."""
+        from ragworthy.suites.again import show_command
+
         return show_command(self.declared, body, policy, qid)
 
     def counts_line(self, counts: dict[str, Any]) -> str:

@@ -13,7 +13,7 @@ from ragworthy import rows as r
 from ragworthy.api import score
 from ragworthy.ids import TYPE_TAGS, parse, section_key
 from ragworthy.load.baseline import load_report
-from ragworthy.metrics.facts.wanted import Place, place_of
+from ragworthy.metrics.facts.placed import Place, place_of
 from ragworthy.paired.clusters import wilson_clustered
 from ragworthy.records import Gold
 from ragworthy.stats import wilson

@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from ragworthy.cited import Citation, Result
 from ragworthy.metrics.facts.convergence import Arm, Asked, Question, Steady, with_facts
+from ragworthy.metrics.facts.placed import Place, place_of
 from ragworthy.metrics.facts.runs import KEPT, Facts, Runs, missing, read
-from ragworthy.metrics.facts.wanted import Place, Rules, place_of, wanted_of
+from ragworthy.metrics.facts.wanted import Rules, wanted_of
 from ragworthy.records import RetrievalGold, RetrievalTrace
 from ragworthy.suites.fork import SMALL, processes
 from ragworthy.suites.retrieval.units import Ranged, are_whole, has_units

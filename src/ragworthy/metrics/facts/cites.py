@@ -6,9 +6,10 @@ from fractions import Fraction
 from ragworthy.cited import Citation
 from ragworthy.ids import is_numbered, section_key, tree_distance
 from ragworthy.metrics.facts.contract import turned_round
+from ragworthy.metrics.facts.placed import Place, qualified
 from ragworthy.metrics.facts.returned import Found, meant
 from ragworthy.metrics.facts.spans import gap, held, placed
-from ragworthy.metrics.facts.wanted import Place, Rules, Span, Wanted, qualified
+from ragworthy.metrics.facts.wanted import Rules, Span, Wanted
 from ragworthy.records import RetrievalTrace
 
 WINDOW = 30

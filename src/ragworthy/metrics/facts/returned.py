@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 from ragworthy.ids import stable
-from ragworthy.metrics.facts.wanted import Place, Rules, Section, Span, Wanted, kind_of, place_of
+from ragworthy.metrics.facts.placed import Place, kind_of, place_of
+from ragworthy.metrics.facts.wanted import Rules, Section, Span, Wanted
 from ragworthy.records import RetrievalTrace
 
 Found: TypeAlias = dict[str, Any]

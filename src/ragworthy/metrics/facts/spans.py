@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from fractions import Fraction
 
-from ragworthy.metrics.facts.wanted import Place, Span
+from ragworthy.metrics.facts.placed import Place
+from ragworthy.metrics.facts.wanted import Span
 
 _NOTHING, _WHOLE = Fraction(0), Fraction(1)
 

@@ -1,13 +1,13 @@
 """What is wanted: a gold question of the retrieval suite, ready to be compared with any run."""
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from zlib import crc32
 
-from ragworthy.ids import TYPE_TAGS, section_key, spot_of, stable
+from ragworthy.ids import section_key, stable
 from ragworthy.metrics.facts.judgements import ids_of, is_named, wordings_of
 from ragworthy.metrics.facts.pieces import needed
+from ragworthy.metrics.facts.placed import Place, kind_of, place_of
 from ragworthy.metrics.facts.redirects import Redirects
 from ragworthy.records import GoldSource, RetrievalGold
 from ragworthy.text import fold, squeeze
@@ -18,18 +18,6 @@ if TYPE_CHECKING:
 Span: TypeAlias = tuple[int, int] | None
 GONE = "gone:"
 """Is before an id whose text the newest version no longer has."""
-
-
-class Place(NamedTuple):
-    """Where a block stands: what the corpus, or else its id, says."""
-
-    doc: str | None
-    section: str | None
-    type: str | None = None
-    span: tuple[int, int] | None = None
-    tokens: int = 0
-    page: str | None = None
-    """The section that its id names, where the corpus says another."""
 
 
 class Section(NamedTuple):
@@ -93,39 +81,6 @@ class Wanted(NamedTuple):
     """The document of its first relevant block, where that is known."""
     cluster: str | int | None = None
     """What it stands or falls with, where the gold item says so."""
-
-
-_NOWHERE = Place(None, None)
-_DIGITS = "0123456789"
-
-
-@lru_cache(maxsize=1 << 16)
-def place_of(name: str) -> Place:
-    """Where a block stands by its id alone.
-
-    >>> place_of("S.4.2.p.Bk011a").section, place_of("guide.md|s=1.2|p=000|b=001").doc
-    ('4.2', 'guide.md')
-    """
-    return _place_of(first_of(name))
-
-
-def first_of(name: str) -> str:
-    """The id of a block that stands where this one does. Digits at the end of an id are the number of the block, which
-    says nothing of its place: all blocks of a page or a document are looked at once.
-
-    >>> first_of("guide.md|s=1.2|p=000|b=017"), first_of("c_00123"), first_of("S.4.2.p.Bk011a")
-    ('guide.md|s=1.2|p=000|b=0', 'c_0', 'S.4.2.p.Bk011a')
-    """
-    stem = name.rstrip(_DIGITS)
-    return name if stem == name else f"{stem}0"
-
-
-@lru_cache(maxsize=1 << 16)
-def _place_of(name: str) -> Place:
-    spot = spot_of(name)
-    if spot is None:
-        return _NOWHERE
-    return Place(spot.doc, section_key(spot.section), TYPE_TAGS.get(spot.type or ""))
 
 
 class Moves(NamedTuple):
@@ -318,18 +273,6 @@ def _moved_anchor(
             docs = {place.doc} if place.doc is not None else anchor.docs
             return Section(place.section, frozenset(docs))
     return anchor
-
-
-def kind_of(given: str | None) -> str:
-    """The type of a block as it is counted; a paragraph is prose, and nothing is not known."""
-    return "prose" if given == "paragraph" else given or ""
-
-
-def qualified(place: Place) -> str:
-    """A section with its document, so that sections of two documents differ; empty where it is not known."""
-    if place.section is None:
-        return ""
-    return f"{place.doc}|s={place.section}" if place.doc is not None else place.section
 
 
 NO_WORDING = 1 << 32

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from ragworthy.load.sources import as_lines
+from ragworthy.load.memory import as_lines
 from ragworthy.metrics.facts import audits as a
 from ragworthy.metrics.facts import raters as r
 from ragworthy.records import Mark

@@ -10,7 +10,8 @@ import msgspec
 from ragworthy.errors import DataError, Problem, data_error
 from ragworthy.load.decode import Decoder, Explain, Found, Item, explain_by_type, read_items
 from ragworthy.load.gold import name_of
-from ragworthy.load.sources import Source, as_lines
+from ragworthy.load.memory import as_lines
+from ragworthy.load.sources import Source
 from ragworthy.metrics.facts.arbitration import LABELS, RENAMED
 from ragworthy.metrics.facts.audits import record_of
 from ragworthy.metrics.facts.raters import fixes_of, rating_of

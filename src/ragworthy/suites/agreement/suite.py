@@ -39,8 +39,9 @@ from ragworthy.suites.locked import locks_of
 from ragworthy.suites.opened import Listed, Opened
 from ragworthy.suites.parts import Reading
 from ragworthy.suites.parts import read as in_parts
-from ragworthy.suites.protocol import WHOLE, Suite
+from ragworthy.suites.protocol import Suite
 from ragworthy.suites.request import Progress, Request
+from ragworthy.suites.rowing import WHOLE
 
 MEASURED = {"raters": ("ballots",), "operators": ("ballots", "operators")}
 """Whose votes metrics look at, by the form; in all others at the pairs of two validators."""

@@ -6,7 +6,6 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from ragworthy.ids import stable
-from ragworthy.load.chunks import only_retrieved, read_chunks, retrieved_nothing
 from ragworthy.load.gold import Bind, GoldDecoder, Groups, name_of, names_evidence
 from ragworthy.load.sources import Source
 from ragworthy.metrics.facts.pieces import every_piece
@@ -81,6 +80,8 @@ def bindings(gold: Source, chunks: Sequence[Chunk], texts: Mapping[str, str] | N
 
     With the folded texts of the chunks, the ids of items that name no evidence are compared with them too.
     """
+    from ragworthy.load.chunks import only_retrieved
+
     found = Bindings(Counter(), 0, [], [], [], [], 0)
     known = {name for chunk in chunks for name in (chunk.name, stable(chunk.name))}
     items, ids, by_id = 0, 0, list[Gold]()
@@ -136,6 +137,7 @@ def _compare(gold: Gold, groups: Groups, found: Bindings) -> None:
 def bound_to(gold: Source, corpus: Any) -> Bindings:
     """How a gold set is bound to a corpus."""
     from ragworthy.index.blocks import chunk_source
+    from ragworthy.load.chunks import read_chunks, retrieved_nothing
 
     return bindings(gold, read_chunks(chunk_source(corpus), empty=retrieved_nothing(corpus)))
 

@@ -23,7 +23,7 @@ from ragworthy.report.part import Note
 from ragworthy.report.show import plural
 from ragworthy.suites.fork import without_gc
 from ragworthy.suites.unfitting import asked_as, unfitting
-from ragworthy.text import fold, letters, squeeze, trim_fold
+from ragworthy.text import compiled, fold, letters, squeeze, trim_fold
 
 if TYPE_CHECKING:
     from ragworthy.suites.id_forms import Pair, Unseen
@@ -66,7 +66,7 @@ class Glimpse(msgspec.Struct, frozen=True, gc=False):
 
 
 _NAMED = r"(?:quelle|source|fuente|dokument|document|doc|passage|abschnitt|extrait|fragmento|ref)s?\.?\ *"
-_LIKE_MARKERS = re.compile(rf"\((?:{_NAMED})?\d{{1,2}}\)|\b{_NAMED}\d{{1,2}}\b", re.IGNORECASE)
+_LIKE_MARKERS = rf"\((?:{_NAMED})?\d{{1,2}}\)|\b{_NAMED}\d{{1,2}}\b"
 """What models write to cite, besides the forms that are known: a number in round brackets, or a source's."""
 
 
@@ -187,7 +187,8 @@ def _unread(claims: Iterable[str]) -> tuple[int, str]:
     >>> _unread(["It is so (Quelle 3).", "In 1990 (see below).", "As source 2 says, yes."])
     (2, '(Quelle 3)')
     """
-    found = [held[0] for claim in claims if (held := _LIKE_MARKERS.search(claim)) is not None]
+    marker = compiled(_LIKE_MARKERS, re.IGNORECASE)
+    found = [held[0] for claim in claims if (held := marker.search(claim)) is not None]
     return len(found), found[0] if found else ""
 
 

@@ -6,7 +6,6 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from ragworthy.errors import data_error
-from ragworthy.load.chunks import read_chunks, retrieved_nothing
 from ragworthy.load.decode import Decoder, Record
 from ragworthy.load.gold import has_ids, name_of, names_evidence
 from ragworthy.load.sources import Source
@@ -391,6 +390,7 @@ def corpus_of(opened: Opened, request: Request) -> Corpus:
     if given is None:
         return Corpus()
     from ragworthy.index.blocks import chunk_source
+    from ragworthy.load.chunks import read_chunks, retrieved_nothing
 
     chunks = read_chunks(opened.enter(chunk_source(given)), empty=retrieved_nothing(given))
     texts = {chunk.name: fold(chunk.text) for chunk in chunks}

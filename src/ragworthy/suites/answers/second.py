@@ -6,7 +6,7 @@ from typing import NamedTuple
 from ragworthy.load.decode import Decoder
 from ragworthy.load.gold import name_of, resolved
 from ragworthy.load.sources import Source
-from ragworthy.metrics.facts.wanted import first_of, place_of
+from ragworthy.metrics.facts.placed import first_of, place_of
 from ragworthy.records import Gold
 from ragworthy.rows import MOST
 from ragworthy.suites.answers.bound import Bindings

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ragworthy import gates as g
 from ragworthy.metrics.answers import NO_PIECES, OF_PIECES, by_reference_only, cases_with
@@ -12,7 +12,6 @@ from ragworthy.metrics.facts import answers as f
 from ragworthy.metrics.fold import value_of, value_of_all
 from ragworthy.metrics.registry import MetricName, Word
 from ragworthy.report.part import Column, noted
-from ragworthy.report.sheet import Viewed
 from ragworthy.report.show import answered_line, counted
 from ragworthy.rows import Rows
 from ragworthy.stats import wilson
@@ -57,6 +56,9 @@ from ragworthy.suites.opened import Opened
 from ragworthy.suites.parts import Reading
 from ragworthy.suites.refusing import by_rule_of
 from ragworthy.suites.request import Progress, Request
+
+if TYPE_CHECKING:
+    from ragworthy.report.sheet import Viewed
 
 GOOD = "answers.good"
 SEVERAL = 6
@@ -110,8 +112,7 @@ class Answers(InParts):
         (found, own, traces), rules, corpus = read, how.rules, how.corpus
         settings, locks = request.settings, locks_of(request)
         cases = cases_of(found.tally, rules.ks, corpus.whole)
-        runs = len(own.runs)
-        counts = counts_of(cases, found, runs)
+        counts = counts_of(cases, found, runs := len(own.runs))
         records = {"gold": counts["gold"], **traces}
         return Evidence(
             cases=cases,
@@ -362,7 +363,7 @@ class Answers(InParts):
 
         return known(found.opened["gold"])
 
-    def items(self, found: Found, names: Sequence[str]) -> list[Viewed]:
+    def items(self, found: Found, names: Sequence[str]) -> "list[Viewed]":
         """Single questions: their records are read once more, and no others are kept."""
         from ragworthy.suites.answers.item import look
 

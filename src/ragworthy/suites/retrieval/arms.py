@@ -11,8 +11,9 @@ from ragworthy.index.blocks import Corpus, load_corpus, text_hash
 from ragworthy.load.chunks import only_retrieved
 from ragworthy.load.lock import Lock
 from ragworthy.metrics.facts.convergence import Arm
+from ragworthy.metrics.facts.placed import Place
 from ragworthy.metrics.facts.redirects import Redirects, Table, recut
-from ragworthy.metrics.facts.wanted import Group, Moves, Place, Rules, Section
+from ragworthy.metrics.facts.wanted import Group, Moves, Rules, Section
 from ragworthy.report.show import lost_ids, plural
 from ragworthy.suites.id_clashes import id_clashes
 from ragworthy.suites.opened import Listed, Opened

@@ -29,12 +29,13 @@ from ragworthy.stats import wilson_mean
 from ragworthy.suites.evidence import Bound, Case, Evidence, Extra, Fate, Found, Ledger, Row, Summary
 from ragworthy.suites.kept import too_many
 from ragworthy.suites.opened import Opened
-from ragworthy.suites.protocol import WHOLE, Suite
+from ragworthy.suites.protocol import Suite
 from ragworthy.suites.request import Progress, Request
 from ragworthy.suites.retrieval import DECLARED, LIVE_RUN, TREC
 from ragworthy.suites.retrieval.rank_facts import BeyondRanksError, RankFacts, asked_of, facts_of, question_of, word_of
 from ragworthy.suites.retrieval.rules import reported
 from ragworthy.suites.retrieval.two_runs import Pair
+from ragworthy.suites.rowing import WHOLE
 from ragworthy.trec.ranking import Floats, Ranked, Run, score
 from ragworthy.trec.read import read_qrels, read_run
 

@@ -11,8 +11,9 @@ from ragworthy.metrics.facts.contract import carries, turned_round
 from ragworthy.metrics.facts.convergence import Arm, Asked, Question, RunKey, declared
 from ragworthy.metrics.facts.distance import impossible
 from ragworthy.metrics.facts.judgements import ids_of, is_named
+from ragworthy.metrics.facts.placed import kind_of
 from ragworthy.metrics.facts.runs import Facts, Reading, Runs, missing
-from ragworthy.metrics.facts.wanted import Rules, Section, Wanted, kind_of, wanted_of, wording_of
+from ragworthy.metrics.facts.wanted import Rules, Section, Wanted, wanted_of, wording_of
 from ragworthy.records import Citation, RetrievalGold, RetrievalTrace
 from ragworthy.suites.reading import NAMELESS, Flaws, Reader
 from ragworthy.suites.retrieval.fit import asked_twice, numbered
