@@ -83,7 +83,10 @@ def variants(draw: st.DrawFn) -> list[RetrievalTrace]:
         changed = {field: getattr(other, field) for field in draw(st.sets(st.sampled_from(FIELDS), max_size=2))}
         if first.topk and draw(st.booleans()):
             changed["topk"] = [Result(one.id, offsets=draw(SPANS), type=draw(KINDS)) for one in first.topk]
-        several.append(msgspec.structs.replace(first, **changed))
+        trace = msgspec.structs.replace(first, **changed)
+        results = len(trace.retrieved_ids or []) if trace.topk is None else len(trace.topk)
+        distances = None if trace.delta_s is None else [0.25] * results  # others are refused before they are read
+        several.append(msgspec.structs.replace(trace, delta_s=distances))
     return several
 
 
