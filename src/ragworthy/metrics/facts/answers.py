@@ -332,7 +332,16 @@ def trace_flags(rules: Rules) -> Callable[[Gold, Trace], int]:
             and (piece[0].isalnum() or tells(piece))
             and gold.gold_claim_all is None
         ):
-            # The usual claim has the first piece letter by letter: nothing has to be folded to know what it says.
+            # The usual claim has the first piece letter by letter: nothing has to be folded to know what it says. The
+            # usual citations are those of the gold item, and that these were retrieved is known by now.
+            if (
+                flags == in_top
+                and cited == wanted
+                and (len(cited) == 1 or (len(cited) == 2 and cited[0] != cited[1]))
+                and gold.answerable
+                and gold.gold_groups is None
+            ):
+                return flags | right
             if (
                 wanted
                 and type(cited) is list
