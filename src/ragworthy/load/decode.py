@@ -54,6 +54,20 @@ class Fault(NamedTuple):
     message: str
 
 
+class _Usual(NamedTuple):
+    """How a block of a narrower type is decoded."""
+
+    decode: Callable[[bytes], Any]
+    closed: bool
+    """Whether records have no other fields. Then every text is decoded, so that none is left to be looked at as UTF-8:
+    what is skipped is not.
+    """
+
+
+def _is_closed(kind: type[msgspec.Struct]) -> bool:
+    return kind.__struct_config__.forbid_unknown_fields
+
+
 class Decoder(Generic[Record]):
     """Decodes blocks into records of one type.
 
@@ -64,7 +78,7 @@ class Decoder(Generic[Record]):
     def __init__(self, kind: type[Record], explain: Explain | None = None, usual: Sequence[type[Record]] = ()) -> None:
         self._one: Callable[[bytes], Record] = msgspec.json.Decoder(kind).decode
         narrower: Sequence[type[Any]] = usual or _PLAIN.get(kind, ())
-        self._usual: list[Callable[[bytes], Record]] = [msgspec.json.Decoder(one).decode for one in narrower]
+        self._usual = [_Usual(msgspec.json.Decoder(one).decode, _is_closed(one)) for one in narrower]
         self._explain = explain or _EXPLAIN[kind]
         self._mend: Callable[[Any], Any] = _MEND.get(kind) or partial(msgspec.convert, type=kind)
         self._plain: Callable[[Any], Any] = cited if kind in CITING else lambda one: one
@@ -76,15 +90,19 @@ class Decoder(Generic[Record]):
         if data.isspace():
             return []
         try:
-            if not data.isascii():
-                data.decode()
+            checked = data.isascii()
             # A line at a time, so that each is one record: `decode_lines` takes any white space between records, and
             # line ends inside them, and looking for these takes longer than it saves.
             for nth, usual in enumerate(self._usual):
+                if not (checked or usual.closed):
+                    data.decode()
+                    checked = True
                 with suppress(msgspec.ValidationError):
-                    found = [*map(usual, BytesIO(data))]
+                    found = [*map(usual.decode, BytesIO(data))]
                     del self._usual[:nth]  # what did not fit one block is not tried on the next
                     return found
+            if not checked:
+                data.decode()
             records = [*map(self._one, BytesIO(data))]
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             return self._line_by_line(block)

@@ -102,11 +102,15 @@ class PlainGold(Gold, frozen=True, gc=False):
     gold_reference: None = None
 
 
+class ClosedGold(PlainGold, frozen=True, gc=False, forbid_unknown_fields=True):
+    """The same without a field that is not scored."""
+
+
 class GoldDecoder(Decoder[Gold]):
     """Decodes gold items of the answers suite, each as it is scored."""
 
     def __init__(self, bind: Bind | None = None) -> None:
-        super().__init__(Gold, usual=(PlainGold,))
+        super().__init__(Gold, usual=(ClosedGold, PlainGold))
         self._bind = bind
 
     def records(self, block: Block) -> list[Gold]:

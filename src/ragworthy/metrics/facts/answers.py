@@ -111,6 +111,10 @@ LINT = {
 """Gold errors that stop scoring, unless they are allowed."""
 
 
+_FINAL = "Σ"
+"""The one letter whose small form depends on the letters around it: what holds a piece may not hold it any more."""
+
+
 class Rules(NamedTuple):
     """How claims are compared; part of the policy and of the receipt."""
 
@@ -325,7 +329,7 @@ def trace_flags(rules: Rules) -> Callable[[Gold, Trace], int]:
         if (
             plain
             and pieces
-            and text.isascii()
+            and (text.isascii() or (is_nfc(text) and _FINAL not in text))
             and len(text) > longest
             and len(piece := pieces[0]) >= least
             and piece in text

@@ -39,6 +39,7 @@ MOST_WAITING = 20_000
 """How many traces wait for their gold item before the rest of the gold set is read at once."""
 _LINT_MASK = sum(f.LINT)
 _QID = attrgetter("qid")
+_NONE: Ints = array("q", [-1])
 
 
 class OutOfOrderError(Exception):
@@ -150,7 +151,7 @@ class Shard:
                 self._served += [qid for qid in qids if qid in self._waiting]
             flags = list(map(gold_flags, records))
             self.flags.extend(flags)
-            self.taken.extend([-1] * len(records))
+            self.taken += _NONE * len(records)
             if not are_plain(records) and any(gold.gold_reference is not None for gold in records):
                 wrong = self._references().enter(records, start)
                 self._gold_flaws(block, [Wrong(nth, *flaw) for nth, flaw in wrong], full)
@@ -218,7 +219,7 @@ class Shard:
             row = found
         end = row + len(records)
         golds = self.items[row:end]
-        if self.qids[row:end] != qids or None in golds:
+        if self.qids[row:end] != qids or not all(golds):
             return False
         added = map(self._facts, golds, records)  # type: ignore[arg-type]  # none of them is None
         self.flags[row:end] = array("Q", map(or_, self.flags[row:end], added))
