@@ -54,20 +54,6 @@ class Fault(NamedTuple):
     message: str
 
 
-class _Usual(NamedTuple):
-    """How a block of a narrower type is decoded."""
-
-    decode: Callable[[bytes], Any]
-    closed: bool
-    """Whether records have no other fields. Then every text is decoded, so that none is left to be looked at as UTF-8:
-    what is skipped is not.
-    """
-
-
-def _is_closed(kind: type[msgspec.Struct]) -> bool:
-    return kind.__struct_config__.forbid_unknown_fields
-
-
 class Decoder(Generic[Record]):
     """Decodes blocks into records of one type.
 
@@ -78,7 +64,8 @@ class Decoder(Generic[Record]):
     def __init__(self, kind: type[Record], explain: Explain | None = None, usual: Sequence[type[Record]] = ()) -> None:
         self._one: Callable[[bytes], Record] = msgspec.json.Decoder(kind).decode
         narrower: Sequence[type[Any]] = usual or _PLAIN.get(kind, ())
-        self._usual = [_Usual(msgspec.json.Decoder(one).decode, _is_closed(one)) for one in narrower]
+        closed = [one.__struct_config__.forbid_unknown_fields for one in narrower]
+        self._usual = list(zip((msgspec.json.Decoder(one).decode for one in narrower), closed, strict=True))
         self._explain = explain or _EXPLAIN[kind]
         self._mend: Callable[[Any], Any] = _MEND.get(kind) or partial(msgspec.convert, type=kind)
         self._plain: Callable[[Any], Any] = cited if kind in CITING else lambda one: one
@@ -93,12 +80,12 @@ class Decoder(Generic[Record]):
             checked = data.isascii()
             # A line at a time, so that each is one record: `decode_lines` takes any white space between records, and
             # line ends inside them, and looking for these takes longer than it saves.
-            for nth, usual in enumerate(self._usual):
-                if not (checked or usual.closed):
+            for nth, (usual, closed) in enumerate(self._usual):
+                if not (checked or closed):  # where no field is skipped, every text is decoded and none left to look at
                     data.decode()
                     checked = True
                 with suppress(msgspec.ValidationError):
-                    found = [*map(usual.decode, BytesIO(data))]
+                    found = [*map(usual, BytesIO(data))]
                     del self._usual[:nth]  # what did not fit one block is not tried on the next
                     return found
             if not checked:
