@@ -257,16 +257,17 @@ def _listed(names: Sequence[str]) -> str:
 
 def _column(given: Sequence[Any], write: Callable[[Any], str]) -> dict[str, Any]:
     """Values once, and which of them each question has: a text where one character is enough."""
-    # Most are the same objects again: to hash each fraction once more would take longest.
-    same = {id(one): one for one in given}
+    # Most are the same objects again: to hash each fraction once more would take longest. A text keeps its hash.
+    keys: list[Any] = list(given) if write is str else list(map(id, given))
+    same = dict(zip(keys, given, strict=True))
     texts = {one: write(one) for one in dict.fromkeys(same.values()) if one is not None}
     order = sorted(set(texts.values()))  # the same values give the same bytes, whichever question came first
     rank = {text: nth for nth, text in enumerate(order)}
     if len(order) > len(_ALPHABET):
         places = {key: None if one is None else rank[texts[one]] for key, one in same.items()}
-        return {"values": order, "codes": [places[id(one)] for one in given]}
+        return {"values": order, "codes": list(map(places.__getitem__, keys))}
     letters = {key: _NONE if one is None else _ALPHABET[rank[texts[one]]] for key, one in same.items()}
-    return {"values": order, "codes": "".join([letters[id(one)] for one in given])}
+    return {"values": order, "codes": "".join(map(letters.__getitem__, keys))}
 
 
 def _plain(column: Any, size: int, read: Callable[[str], Any]) -> list[Any]:

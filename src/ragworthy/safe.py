@@ -7,7 +7,7 @@ its log, forge a heading, a link or a mention, become a formula, or break a file
 import codecs
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
 from ragworthy.text import compiled, squeeze, visible
@@ -276,9 +276,42 @@ def json_text(value: Any, *, nan: bool = False) -> str:
       "é \u009b \u001b"
     ]
     """
-    import json
+    from json import JSONEncoder
 
-    text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=nan) + "\n"
+    plain = JSONEncoder(ensure_ascii=False, allow_nan=nan).encode
+    flat: dict[str, Callable[[Any], str]] = {}
+    pieces: list[str] = []
+
+    def write(one: Any, line: str) -> None:
+        """The lines that `json.dumps` writes with an indentation: a step of Python for every word of a list. Lists and
+        objects of plain words are written at once here, with the end of a line as what stands between them.
+        """
+        if not one or not isinstance(one, (dict, list, tuple)):
+            pieces.append(_unsteered(plain(one)))
+            return
+        inner, named = f"{line}  ", isinstance(one, dict)
+        values: Collection[Any] = one.values() if isinstance(one, dict) else one
+        pieces.append(f"{'{' if named else '['}{inner}")
+        if not any(issubclass(kind, (dict, list, tuple)) for kind in set(map(type, values))):
+            if inner not in flat:
+                flat[inner] = JSONEncoder(ensure_ascii=False, allow_nan=nan, separators=(f",{inner}", ": ")).encode
+            pieces.append(_unsteered(flat[inner](one)[1:-1]))
+        else:
+            for nth, (key, value) in enumerate(zip(one, values, strict=True)):
+                pieces.append(f",{inner}" if nth else "")
+                if named:
+                    pieces.append(_unsteered(plain(key) if isinstance(key, str) else plain({key: 0})[1:-4]) + ": ")
+                write(value, inner)
+        pieces.append(f"{line}{'}' if named else ']'}")
+
+    write(value, "\n")
+    return "".join([*pieces, "\n"])
+
+
+def _unsteered(text: str) -> str:
+    """JSON without what could steer a terminal."""
+    if text.isascii() and "#" not in text and "\x7f" not in text:  # as mostly, and looked at many times as fast
+        return text
     return compiled(_STEERING).sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 

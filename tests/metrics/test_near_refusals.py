@@ -1,6 +1,8 @@
 """Claims that read like a refusal in several languages, and such that only look like it."""
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from conftest import run_cli, write_jsonl
 from ragworthy import text as t
@@ -8,7 +10,7 @@ from ragworthy.load.refusal_packs import load_refusal_pack
 from ragworthy.metrics.facts import near
 from ragworthy.metrics.facts.near import reads_like_refusal
 from ragworthy.metrics.facts.refusals import refusing
-from ragworthy.text import trim_fold
+from ragworthy.text import fold, trim_fold
 
 
 @pytest.mark.parametrize(
@@ -46,6 +48,28 @@ def test_whatever_has_a_hint_has_a_seed(seed: str, hints: tuple[str, ...]) -> No
     wide = seed == near._WIDE_SEED
     unfound = [one for one in hints if (wide or one.isascii()) and not t.compiled(seed).search(f"x {one}y")]
     assert not unfound
+
+
+WORDS = (
+    "no", "not", "cannot", "canno", "unknown", "known", "another", "nothing", "anothing", "ne",
+    "est", "ne est", "neest", "n'est", "n’est", "pas", "aucune", "je", "je n", "je suis",
+    "désolé", "found", "find", "i", "we", "information", "answer", "n/a", "none", "unclear",
+    "nuclear", "kein", "keine", "nicht", "nichts", "is", "isn't", "mentioned", "do", "contain",
+    "in", "the", "context", "ich", "finden", "sé", "se", "menciona", "bueno", "情報が", "なく", "ない",
+    "不", "無法", "没有", "est", "trouve", "précis", "ningun", "ninguna", "respuesta", "unable", "to",
+    "una", "insufficient",
+)  # fmt: skip
+
+
+@given(st.lists(st.sampled_from(WORDS), max_size=8), st.sampled_from([" ", "", "\n", ". "]))
+@settings(max_examples=1000)
+def test_whatever_a_pattern_finds_has_a_seed(words: list[str], between: str) -> None:
+    text = fold(between.join(words))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(near, "_SEED", "")
+        patch.setattr(near, "_WIDE_SEED", "")
+        long = reads_like_refusal(text)
+    assert reads_like_refusal(text) == long
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """What a set can show: the published formulas, and the exact tests themselves."""
 
 import math
+import time
 from fractions import Fraction
 
 import pytest
@@ -130,3 +131,10 @@ def test_what_is_advised_would_be_proven() -> None:
         assert advised is not None
         grown = advised / cases
         assert exact.mcnemar(math.floor(worse * grown), math.ceil(better * grown)) <= 0.05
+
+
+def test_a_chance_too_small_for_a_number_takes_no_time() -> None:
+    begin = time.process_time()
+    assert power.chance(">=", 0.9, 0.5, 50_000_000) == 0.0
+    assert power.chance(">=", 0.5, 0.9, 50_000_000) == 1.0
+    assert time.process_time() - begin < 1

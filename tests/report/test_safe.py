@@ -275,3 +275,29 @@ def test_json_is_the_same_value_and_steers_nothing(value: Any) -> None:
     assert text.encode()
     assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]", text)
     assert not re.search(r"##\w*\[", text)
+
+
+plain = texts | st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False)
+keys = texts | st.none() | st.booleans() | st.integers(0, 3)
+
+
+@given(
+    st.recursive(
+        plain,
+        lambda inner: (
+            st.lists(plain, max_size=3) | st.lists(inner, max_size=3) | st.tuples(inner) | st.dictionaries(keys, inner)
+        ),
+    )
+)
+@STEADY
+def test_json_is_written_as_the_standard_library_does_it(value: Any) -> None:
+    usual = json.dumps(value, indent=2, ensure_ascii=False) + "\n"
+    steering = r"[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]|#(?=#\w*\[)"
+    assert json_text(value) == re.sub(steering, lambda found: f"\\u{ord(found[0]):04x}", usual)
+
+
+def test_json_has_no_number_that_is_none() -> None:
+    for one in (float("nan"), [float("inf")], {"a": [{"b": float("-inf")}]}):
+        with pytest.raises(ValueError, match="not JSON compliant"):
+            json_text(one)
+    assert json_text([float("nan")], nan=True) == "[\n  NaN\n]\n"

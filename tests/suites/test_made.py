@@ -18,7 +18,7 @@ from ragworthy.load.decode import Decoder
 from ragworthy.load.sources import Block, open_source
 from ragworthy.records import Trace
 from ragworthy.report.made import lines
-from ragworthy.suites.made import ToldTrace, mixed, said_by, told_in
+from ragworthy.suites.made import SilentTrace, ToldTrace, mixed, said_by, told_in, told_reader
 
 MADE = ("index_hash", "commit", "normaliser", "reranker", "retriever")
 SAID: Row = {
@@ -397,7 +397,7 @@ def test_traces_tell_the_same_whether_they_are_scored_or_only_looked_at(cited: s
     ]
     for some in (lines, lines[:3], lines[:1] * 9, []):
         block = Block(0, b"".join(some))
-        records = Decoder(Trace, usual=ToldTrace).records(block)
+        records = Decoder(Trace, usual=(ToldTrace,)).records(block)
         assert len(records) == len(some)
         found = told_in(records, block.data)
         assert found == told_in([], block.data)
@@ -405,5 +405,28 @@ def test_traces_tell_the_same_whether_they_are_scored_or_only_looked_at(cited: s
     assert found == {}
     apart = [json.loads(line) for line in lines]
     expected = Counter(tuple(json.dumps(one.get(key)) for key in ("commit", "knobs", "index_hash")) for one in apart)
-    whole = told_in(Decoder(Trace, usual=ToldTrace).records(Block(0, b"".join(lines))), b"".join(lines))
+    whole = told_in(Decoder(Trace, usual=(ToldTrace,)).records(Block(0, b"".join(lines))), b"".join(lines))
     assert sorted(whole.values()) == sorted(expected.values())
+
+
+def test_a_block_in_which_no_trace_says_anything_is_known_by_its_type() -> None:
+    silent, null = b'{"qid": "q", "answer_json": {"claim": "c"}}\n', b'{"qid": "q", "commit": null}\n'
+    said = b'{"qid": "q", "commit": "a1"}\n'
+    decoder = told_reader(open_source("trace", [])).decoder()
+    for some, kind in (
+        ([silent] * 3, SilentTrace),
+        ([silent, null], SilentTrace),
+        ([silent, said, silent], ToldTrace),
+        ([silent], ToldTrace),  # what told once is not asked again whether it does
+    ):
+        block = Block(0, b"".join(some))
+        records = decoder.records(block)
+        assert {type(one) for one in records} == {kind}
+        found = told_in(records, block.data)
+        assert found.total() == len(some)
+        assert _values(found) == _values(told_in([], block.data))
+
+
+def _values(found: Counter[tuple[bytes, ...]]) -> Counter[tuple[bytes, ...]]:
+    """Null says as little as nothing."""
+    return Counter(tuple(b"" if raw == b"null" else raw for raw in said) for said in found.elements())

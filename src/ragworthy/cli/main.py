@@ -146,4 +146,5 @@ def entry() -> NoReturn:
     except OSError as error:
         _say(f"stdout: cannot be written: {error.strerror} [RW-F14]")
         os._exit(int(Exit.USAGE))  # an ordinary exit would try to flush again
+    gc.freeze()  # the process ends: what it still has need not be looked at for cycles once more
     sys.exit(code)

@@ -3,7 +3,7 @@
 Blocks are decoded in one go. Only where that fails, each line of the block is looked at by itself.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from io import BytesIO
@@ -57,14 +57,15 @@ class Fault(NamedTuple):
 class Decoder(Generic[Record]):
     """Decodes blocks into records of one type.
 
-    `explain` says what does not fit a record, for types that this module does not know; `usual` is a narrower type, in
-    which blocks come that it fits as a whole.
+    `explain` says what does not fit a record, for types that this module does not know; `usual` are narrower types, the
+    narrowest first: a block comes in the first of them that fits it as a whole.
     """
 
-    def __init__(self, kind: type[Record], explain: Explain | None = None, usual: type[Record] | None = None) -> None:
+    def __init__(self, kind: type[Record], explain: Explain | None = None, usual: Sequence[type[Record]] = ()) -> None:
         self._one: Callable[[bytes], Record] = msgspec.json.Decoder(kind).decode
-        plain = usual or _PLAIN.get(kind)
-        self._usual: Callable[[bytes], Record] | None = None if plain is None else msgspec.json.Decoder(plain).decode
+        narrower: Sequence[type[Any]] = usual or _PLAIN.get(kind, ())
+        closed = [one.__struct_config__.forbid_unknown_fields for one in narrower]
+        self._usual = list(zip((msgspec.json.Decoder(one).decode for one in narrower), closed, strict=True))
         self._explain = explain or _EXPLAIN[kind]
         self._mend: Callable[[Any], Any] = _MEND.get(kind) or partial(msgspec.convert, type=kind)
         self._plain: Callable[[Any], Any] = cited if kind in CITING else lambda one: one
@@ -76,13 +77,19 @@ class Decoder(Generic[Record]):
         if data.isspace():
             return []
         try:
-            if not data.isascii():
-                data.decode()
+            checked = data.isascii()
             # A line at a time, so that each is one record: `decode_lines` takes any white space between records, and
             # line ends inside them, and looking for these takes longer than it saves.
-            if self._usual is not None:
+            for nth, (usual, closed) in enumerate(self._usual):
+                if not (checked or closed):  # where no field is skipped, every text is decoded and none left to look at
+                    data.decode()
+                    checked = True
                 with suppress(msgspec.ValidationError):
-                    return [*map(self._usual, BytesIO(data))]
+                    found = [*map(usual, BytesIO(data))]
+                    del self._usual[:nth]  # what did not fit one block is not tried on the next
+                    return found
+            if not checked:
+                data.decode()
             records = [*map(self._one, BytesIO(data))]
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             return self._line_by_line(block)
@@ -312,8 +319,8 @@ _EXPLAIN: dict[type, Explain] = {
     StructuredGold: _of_questions(StructuredGold, "RW-G01", "RW-Q01", ("id", "qid")),
     StructuredOutput: _of_questions(StructuredOutput, "RW-T01", "RW-T02", ("id", "qid")),
 }
-_PLAIN: dict[type, type] = {Trace: PlainTrace}
-"""A narrower type that is tried first: what fits it needs no second look."""
+_PLAIN: dict[type, tuple[type, ...]] = {Trace: (PlainTrace,)}
+"""Narrower types that are tried first: what fits them needs no second look."""
 _MEND: dict[type, Callable[[dict[str, Any]], Any]] = {
     Trace: _mend_trace,
     RetrievalTrace: lambda value: msgspec.convert(with_ids(value), RetrievalTrace),

@@ -93,19 +93,37 @@ def resolved(gold: Gold, bind: Bind | None = None) -> Gold:
     return replace(gold, gold_groups=groups, gold_citations=flat)
 
 
+class PlainGold(Gold, frozen=True, gc=False):
+    """An item whose evidence are ids of chunks, and without a reference, as nearly all are."""
+
+    gold_evidence: None = None
+    gold_source: None = None
+    gold_groups: None = None
+    gold_reference: None = None
+
+
+class ClosedGold(PlainGold, frozen=True, gc=False, forbid_unknown_fields=True):
+    """The same without a field that is not scored."""
+
+
 class GoldDecoder(Decoder[Gold]):
     """Decodes gold items of the answers suite, each as it is scored."""
 
     def __init__(self, bind: Bind | None = None) -> None:
-        super().__init__(Gold)
+        super().__init__(Gold, usual=(ClosedGold, PlainGold))
         self._bind = bind
 
     def records(self, block: Block) -> list[Gold]:
         """The items of a block; what cannot be read goes to `faults`."""
         found = super().records(block)
-        if self._bind is None and list(map(_GROUPS, found)).count(None) == len(found):
+        if are_plain(found) or (self._bind is None and list(map(_GROUPS, found)).count(None) == len(found)):
             return found
         return [resolved(one, self._bind) for one in found]
+
+
+def are_plain(block: Sequence[Gold]) -> bool:
+    """Whether there is no reference, and nothing to resolve, in the items of a block: they came in one type."""
+    return bool(block) and isinstance(block[0], PlainGold)
 
 
 def problems_of(

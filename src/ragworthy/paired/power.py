@@ -153,7 +153,7 @@ def _at_least(fewest: int, cases: int, share: float) -> float:
     for good in range(fewest, cases + 1):
         total += term
         term *= (cases - good) / (good + 1) * odds
-        if term < total * 1e-16:
+        if term < total * 1e-16 or not term:  # a chance too small for a number stays 0 however many are added
             break
     return min(1.0, total)
 

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from ragworthy import gates as g
 from ragworthy.metrics.fold import of_nothing
@@ -250,6 +250,10 @@ class _Parts(NamedTuple):
         )
 
 
+_Inside: TypeAlias = "Counter[tuple[int, tuple[int, ...]]]"
+"""How many clusters have the same marks, and questions with the same numbers."""
+
+
 class _Sums:
     """The sums of all clusters, worked out when they are asked for, and once."""
 
@@ -259,6 +263,7 @@ class _Sums:
         self._cluster = list(map(place.__getitem__, rows.clusters))
         self._found: dict[tuple[str | None, str], _Totals] = {}
         self._members: dict[str | None, tuple[list[int], list[int]]] = {}
+        self._alike: dict[str | None, _Inside] = {}
         sizes = Counter(self._of(None)[0])
         self._marks = [
             (_APART if sizes[nth] == 1 else 0)
@@ -289,15 +294,28 @@ class _Sums:
     def of(self, group: str | None, name: str) -> _Totals:
         """The sums of a slice, or of the whole."""
         if (group, name) not in self._found:
-            self._found[group, name] = self._added(name, *self._of(group))
+            if group not in self._alike:
+                self._alike[group] = self._inside(*self._of(group))
+            self._found[group, name] = self._added(name, self._alike[group])
         return self._found[group, name]
 
     def of_all(self, name: str) -> _Totals:
         """Those of all rows, also where numbers of the whole are of some."""
         clusters, numbers = self._cluster, self._parts.numbers
-        return self.of(None, name) if len(self._of(None)[0]) == len(clusters) else self._added(name, clusters, numbers)
+        if len(self._of(None)[0]) == len(clusters):
+            return self.of(None, name)
+        return self._added(name, self._inside(clusters, numbers))
 
-    def _added(self, name: str, clusters: Sequence[int], numbers: Sequence[int]) -> _Totals:
+    def _inside(self, clusters: Sequence[int], numbers: Sequence[int]) -> _Inside:
+        """How many clusters hold the same: thousands do, and are added up once for each metric."""
+        inside: list[list[int]] = [[] for _ in self._marks]
+        for cluster, number in zip(clusters, numbers, strict=True):
+            inside[cluster].append(number)
+        for one in inside:
+            one.sort()
+        return Counter(zip(self._marks, map(tuple, inside), strict=True))
+
+    def _added(self, name: str, inside: _Inside) -> _Totals:
         """Each cluster's sums as one whole number, in which they stand side by side: to add it adds them all."""
         column = self._parts.columns[name]
         different = {id(part): part for part in column}  # equal parts are one object, and a few of them are all
@@ -307,13 +325,13 @@ class _Sums:
         lowest = min((one.total for one in worths.values()), default=0)
         up = -min(lowest, 0)  # so that no total is below 0
         worths = {key: one._replace(total=one.total + up * one.cases) for key, one in worths.items()}
-        wide = (max((max(one) for one in worths.values()), default=0) * len(clusters)).bit_length() + 3
+        wide = (max((max(one) for one in worths.values()), default=0) * len(self._cluster)).bit_length() + 3
         each = {key: _packed(one, wide) for key, one in worths.items()}
         packed = [each[id(part)] for part in column]
-        sums = list(self._marks)
-        for cluster, number in zip(clusters, numbers, strict=True):
-            sums[cluster] += packed[number]
-        found = {_unpacked(one, wide): count for one, count in Counter(sums).items()}
+        sums: Counter[int] = Counter()
+        for (marks, numbers), count in inside.items():
+            sums[sum(map(packed.__getitem__, numbers), marks)] += count
+        found = {_unpacked(one, wide): count for one, count in sums.items()}
         moved = ((one._replace(total=one.total - up * one.cases), count) for one, count in found.items())
         return _Totals({one: count for one, count in moved if one.there}, unit)
 

@@ -43,6 +43,17 @@ class ToldTrace(PlainTrace, frozen=True, gc=False):
     knobs: msgspec.Raw = msgspec.Raw()
 
 
+class SilentTrace(PlainTrace, frozen=True, gc=False):
+    """A trace that says nothing of how it was made. A block that comes in this type need not be looked at for it."""
+
+    index_hash: None = None
+    commit: None = None
+    normaliser_id: None = None
+    reranker_id: None = None
+    retriever: None = None
+    knobs: None = None
+
+
 class _Said(msgspec.Struct, frozen=True, gc=False):
     """What a trace says of how it was made."""
 
@@ -131,6 +142,8 @@ def _part(source: Source, part: int, parts: int) -> Counter[Told]:
 
 def told_in(records: Sequence[Any], data: bytes) -> Counter[Told]:
     """What the traces of a block say, from its records where these have it, else from its lines."""
+    if records and isinstance(records[0], SilentTrace):
+        return Counter({_NOTHING: len(records)})
     known = records if records and isinstance(records[0], (ToldTrace, _Said)) else list(_records(data))
     raws = list(map(_RAWS, known))
     found: Counter[Told] = Counter()
@@ -144,11 +157,12 @@ def told_in(records: Sequence[Any], data: bytes) -> Counter[Told]:
 
 def told_reader(source: Source) -> Reader:
     """How traces are read that are to tell how they were made."""
-    return reader(source, Trace)._replace(decoder=partial(Decoder, Trace, usual=ToldTrace))
+    return reader(source, Trace)._replace(decoder=partial(Decoder, Trace, usual=(SilentTrace, ToldTrace)))
 
 
 _decoder = msgspec.json.Decoder(_Said)
 _RAWS = attrgetter(*_KEYS.values())
+_NOTHING: Told = (b"",) * len(_KEYS)
 _WRITTEN = [name.encode() for name in _KEYS.values()]
 _UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 

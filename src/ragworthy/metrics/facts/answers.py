@@ -111,6 +111,10 @@ LINT = {
 """Gold errors that stop scoring, unless they are allowed."""
 
 
+_FINAL = "Σ"
+"""The one letter whose small form depends on the letters around it: what holds a piece may not hold it any more."""
+
+
 class Rules(NamedTuple):
     """How claims are compared; part of the policy and of the receipt."""
 
@@ -325,14 +329,23 @@ def trace_flags(rules: Rules) -> Callable[[Gold, Trace], int]:
         if (
             plain
             and pieces
-            and text.isascii()
+            and (text.isascii() or (is_nfc(text) and _FINAL not in text))
             and len(text) > longest
             and len(piece := pieces[0]) >= least
             and piece in text
             and (piece[0].isalnum() or tells(piece))
             and gold.gold_claim_all is None
         ):
-            # The usual claim has the first piece letter by letter: nothing has to be folded to know what it says.
+            # The usual claim has the first piece letter by letter: nothing has to be folded to know what it says. The
+            # usual citations are those of the gold item, and that these were retrieved is known by now.
+            if (
+                flags == in_top
+                and cited == wanted
+                and (len(cited) == 1 or (len(cited) == 2 and cited[0] != cited[1]))
+                and gold.answerable
+                and gold.gold_groups is None
+            ):
+                return flags | right
             if (
                 wanted
                 and type(cited) is list

@@ -34,13 +34,13 @@ _WIDE_HINTS = (
     "ない",
 )
 _SEED = (
-    r"n(?:[o']|/a|icht|ingun|e\ (?:sont|figure|contien|mention|trouv)"
+    r"n(?:o(?:(?<=\bno)|(?<=canno)|(?<=unkno))|'|/a|icht|ingun|e\ ?(?:est|sont|figure|contien|mention|trouv)"
     r"|(?<=un)(?:a|cl)|(?<=in)suff|(?<=kein)e|(?<=aucun)|(?<=je\ n))"
 )
-"""What every hint without accents has, here and in `looks_like_refusal`, from an n on: looking for one letter and then
-around it is many times as fast as looking for each hint.
+"""What every text without accents has in which a pattern is found, here and in `looks_like_refusal`, from an n on:
+looking for one letter and then around it is many times as fast as looking for each hint. A "no" inside a word is none.
 """
-_WIDE_SEED = rf"{_SEED}|n’|ne\ précis|ningún|weiß|désol|ません|ない|[抱不没沒无無未找信資资]"
+_WIDE_SEED = rf"{_SEED}|n’|ne\ ?précis|ningún|weiß|désol|ません|な[いく]|[抱不没沒无無未找信資资]"
 _LIKE = r"""
     \b(?:dazu|hierzu|darüber|leider|ich|wir|mir|uns)\b.{0,60}\b(?:nichts?|keine[nr]?)\b.{0,60}
         \b(?:gefunden|finden|find|finde|sagen|wei(?:ß|ss)|wissen|beantworten|vor|auskunft|informationen?|angaben?|antwort)\b

@@ -41,7 +41,7 @@ def paste(claims: Sequence[str]) -> Paste | None:
     left = list(claims)
     names: list[str] = []
     for name, packs in REFUSAL_PACKS.items():
-        if packs != (name,):
+        if packs != (name,) or not left:
             continue
         pack = load_refusal_pack(name)
         rest = [claim for claim in left if refusing(trim_fold(claim), pack) is None]

@@ -3,7 +3,7 @@
 from array import array
 from collections import Counter
 from heapq import nsmallest
-from itertools import compress, count, repeat
+from itertools import compress, count, islice, repeat
 from typing import Any
 
 from ragworthy.errors import MOST_PROBLEMS
@@ -11,7 +11,7 @@ from ragworthy.metrics.answers import label
 from ragworthy.metrics.facts import answers as f
 from ragworthy.metrics.facts.answers import said_error
 from ragworthy.names import HARMLESS, SEVERITY
-from ragworthy.records import NO_ANSWER, Trace
+from ragworthy.records import NO_ANSWER, Ints, Trace
 from ragworthy.report.part import some_of_each
 from ragworthy.suites.answers.broken import broken_in
 from ragworthy.suites.answers.parallel.job import Example, Offender, Partial, Tally, Watched
@@ -41,7 +41,7 @@ def digest(shard: Shard, claimed: dict[int, bytearray], tables: list[Table], *, 
         return _partial(shard, tally, claimed)._replace(
             examples=_examples(shard, {flags for flags, _, _ in tally}, tables),
             offenders=_offenders(shard, _worst(shard, tally), tables),
-            watched={qid: _watched(shard, shard.index[qid]) for qid in shard.job.watch if qid in shard.index},
+            watched=_watched(shard),
             qids=shard.qids if keep_rows else [],
             flags=shard.flags if keep_rows else array("Q"),
             compared=shard.compared if keep_rows else {},
@@ -59,8 +59,10 @@ def _tally(shard: Shard) -> Tally:
     return Counter({(flags, (), None): count for flags, count in Counter(shard.flags).items()})
 
 
-def _watched(shard: Shard, row: int) -> Watched:
-    return Watched(shard.flags[row], shard.compared.get(row))
+def _watched(shard: Shard) -> dict[str, Watched]:
+    find = shard.ids.finder(len(shard.job.watch))
+    rows = {qid: row for qid in shard.job.watch if (row := find(qid)) is not None}
+    return {qid: Watched(shard.flags[row], shard.compared.get(row)) for qid, row in rows.items()}
 
 
 def _partial(shard: Shard, tally: Tally, claimed: dict[int, bytearray]) -> Partial:
@@ -93,20 +95,21 @@ def _rows(shard: Shard, wanted: set[int]) -> list[int]:
 
 def _worst(shard: Shard, tally: Tally) -> list[tuple[int, str, int]]:
     """The first rows of each label by qid, as (severity, qid, row): some of every label are shown in the end."""
-    severities: dict[Any, int] = {}
+    alike: dict[int, set[Any]] = {}
     for one in {Watched(flags, compared) for flags, _, compared in tally}:
         what = label(f.unpack(one.flags, (), one.compared))
         if what not in HARMLESS:
-            severities[one if shard.compared else one.flags] = SEVERITY[what]
-    known = zip(shard.flags, map(shard.compared.get, range(len(shard.flags))), strict=True)
-    rows: dict[int, list[int]] = {}
-    for row, severity in enumerate(map(severities.get, known if shard.compared else shard.flags)):
-        if severity is not None:
-            rows.setdefault(severity, []).append(row)
+            alike.setdefault(SEVERITY[what], set()).add(one if shard.compared else one.flags)
+    known: list[Any] | Ints = shard.flags
+    if shard.compared:
+        known = list(zip(shard.flags, map(shard.compared.get, range(len(shard.flags))), strict=True))
+    most = shard.job.most_offenders
     worst: list[tuple[int, str, int]] = []
-    for severity, alike in sorted(rows.items()):
-        worst += nsmallest(shard.job.most_offenders, ((severity, shard.qids[row], row) for row in alike))
-    return some_of_each(worst, shard.job.most_offenders, lambda one: one[0])
+    for severity, some in sorted(alike.items()):
+        found = ((severity, shard.qids[row], row) for row in compress(count(), map(some.__contains__, known)))
+        # Of ids that rise the first ones are known as soon as they are met.
+        worst += islice(found, most) if shard.ids.rising else nsmallest(most, found)
+    return some_of_each(worst, most, lambda one: one[0])
 
 
 def _examples(shard: Shard, distinct: set[int], tables: list[Table]) -> dict[int, list[Example]]:

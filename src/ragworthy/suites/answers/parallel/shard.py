@@ -14,15 +14,16 @@ again is read once more from its file, by block and number, which is rare and ke
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from operator import attrgetter, lt, or_
+from operator import attrgetter, or_
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from ragworthy.errors import MOST_PROBLEMS
-from ragworthy.load.gold import wrong_id
+from ragworthy.load.gold import are_plain, wrong_id
 from ragworthy.metrics.facts import answers as f
 from ragworthy.records import Gold, Ints, Trace
+from ragworthy.suites.answers.parallel.ids import Ids
 from ragworthy.suites.answers.parallel.job import Job, Joined, Strays, Told, Wrong, lint_flaws, spoiled
 from ragworthy.suites.fork import without_gc
 from ragworthy.suites.reading import NAMELESS, Flaw, Table
@@ -37,7 +38,8 @@ LOOK_AHEAD = 256
 MOST_WAITING = 20_000
 """How many traces wait for their gold item before the rest of the gold set is read at once."""
 _LINT_MASK = sum(f.LINT)
-_REFERENCE, _QID = attrgetter("gold_reference"), attrgetter("qid")
+_QID = attrgetter("qid")
+_NONE: Ints = array("q", [-1])
 
 
 class OutOfOrderError(Exception):
@@ -50,7 +52,8 @@ class Shard:
     def __init__(self, job: Job, part: int) -> None:
         self.job = job
         self.part = part
-        self.qids: list[str] = []
+        self.ids = Ids()
+        self.qids = self.ids.all
         self.items: list[Gold | None] = []
         self.flags: Ints = array("Q")
         self.taken: Ints = array("q")
@@ -70,10 +73,6 @@ class Shard:
         self.flaws: dict[str, list[Flaw]] = {"gold": [], "trace": []}
         self.flaw_count = 0
         self._nameless: list[int] = []
-        self._index: dict[str, int] = {}
-        self._indexed = 0
-        self._rising = True
-        """Whether the ids have come in strictly rising order: then none repeats, and no index is needed to know it."""
         self._next = 0
         """The row after the last one scored: usually that of the next trace."""
         self._served: list[str] = []
@@ -83,14 +82,6 @@ class Shard:
         self._earlier: dict[str, int] = {}
         facts = f.trace_flags(job.rules)
         self._facts = facts if job.damage is None else spoiled(facts, job.damage)
-
-    @property
-    def index(self) -> dict[str, int]:
-        """The row of each id; brought up to date only when it is asked for."""
-        if self._indexed < len(self.qids):
-            self._index.update(zip(self.qids[self._indexed :], range(self._indexed, len(self.qids)), strict=True))
-            self._indexed = len(self.qids)
-        return self._index
 
     # step one
 
@@ -120,7 +111,7 @@ class Shard:
             self._give_up()
         strays = Strays(self.part, list(self._strays), array("q", self._strays.values()), self._earlier)
         self._strays = {}
-        span = (self.qids[0], self.qids[-1]) if self._rising and self.qids else None
+        span = (self.qids[0], self.qids[-1]) if self.ids.rising and self.qids else None
         return Joined(strays, self.trace_table, span, matched + self.replaced, len(self.qids))
 
     def _read_all(self, gold: Iterator[bool]) -> bool:
@@ -149,15 +140,10 @@ class Shard:
             full = self._take_faults("gold", decoder)
             qids: list[str] = list(map(_QID, records))
             qids = qids if all(qids) else [gold.qid or gold.q_id or "" for gold in records]
-            last = self.qids[-1] if self.qids else ""
-            self._rising = self._rising and all(map(lt, [last, *qids], qids))
-            known = {} if self._rising else self.index
-            before, nameless = len(known), "" in known
-            self.qids += qids
-            if not self._rising:
-                repeated = before + len(qids) - len(self.index)
+            repeated = self.ids.enter(qids)
+            if not self.ids.rising:
                 if full:
-                    self.flaw_count += repeated + ("" in qids and not nameless)
+                    self.flaw_count += repeated + ("" in qids and not self.ids.nameless)
                 elif repeated or "" in qids:
                     self._gold_flaws(block, self._identity_flaws(qids, start), full)
             self.items += records
@@ -165,9 +151,8 @@ class Shard:
                 self._served += [qid for qid in qids if qid in self._waiting]
             flags = list(map(gold_flags, records))
             self.flags.extend(flags)
-            self.taken.extend([-1] * len(records))
-            given = list(map(_REFERENCE, records))
-            if given.count(None) < len(given):
+            self.taken += _NONE * len(records)
+            if not are_plain(records) and any(gold.gold_reference is not None for gold in records):
                 wrong = self._references().enter(records, start)
                 self._gold_flaws(block, [Wrong(nth, *flaw) for nth, flaw in wrong], full)
             if sliced is not None:
@@ -198,11 +183,11 @@ class Shard:
         """Score the traces whose gold item has been read; the number of questions that got their first trace."""
         if self._in_order(records, first):
             return len(records)
-        index, items, flags, taken, facts = self.index, self.items, self.flags, self.taken, self._facts
-        compared, matched = self.compared, 0
+        items, flags, taken, facts = self.items, self.flags, self.taken, self._facts
+        find, compared, matched = self.ids.finder(len(records)), self.compared, 0
         for number, trace in enumerate(records, first):
             qid = trace.qid or trace.q_id
-            row = index.get(qid)  # type: ignore[arg-type]  # None is never a key
+            row = find(qid)
             if row is None:
                 self._set_aside(qid, number, trace, may_wait)
                 continue
@@ -228,13 +213,13 @@ class Shard:
         qids: list[str | None] = list(map(_QID, records))
         qids = qids if all(qids) else [trace.qid or trace.q_id for trace in records]
         if self.qids[row] != qids[0]:
-            found = self.index.get(qids[0])  # type: ignore[arg-type]  # None is never a key
+            found = self.ids.finder(1)(qids[0])
             if found is None:
                 return False
             row = found
         end = row + len(records)
         golds = self.items[row:end]
-        if self.qids[row:end] != qids or None in golds:
+        if self.qids[row:end] != qids or not all(golds):
             return False
         added = map(self._facts, golds, records)  # type: ignore[arg-type]  # none of them is None
         self.flags[row:end] = array("Q", map(or_, self.flags[row:end], added))
@@ -305,9 +290,9 @@ class Shard:
 
     def _claim(self, strays: Strays) -> bytearray:
         mine = bytearray(len(strays.qids))
-        index = self.index
+        find = self.ids.finder(len(strays.qids))
         for i, qid in enumerate(strays.qids):
-            row = index.get(qid)
+            row = find(qid)
             if row is None:
                 continue
             mine[i] = 1
