@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ragworthy import gates as g
+from ragworthy.collector import without_gc
 from ragworthy.errors import DataError, policy_error
 from ragworthy.files import read_bytes
 from ragworthy.load.plugins import Plugin, using_metrics
@@ -28,7 +29,6 @@ from ragworthy.suites import SUITES
 from ragworthy.suites.comparing import Differences, baseline_of, differences_of, untested, with_good, with_passed
 from ragworthy.suites.describe import describe
 from ragworthy.suites.evidence import Bound, Evidence, Found
-from ragworthy.suites.fork import without_gc
 from ragworthy.suites.made import Beside, provenance, said_by
 from ragworthy.suites.opened import Opened
 from ragworthy.suites.protocol import Suite

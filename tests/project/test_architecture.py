@@ -19,7 +19,7 @@ SRC = Path(ragworthy.__file__).parent
 
 LAYERS: list[tuple[tuple[str, ...], ...]] = [
     (
-        ("glossary", "names", "threaded"),
+        ("collector", "glossary", "names", "threaded"),
         ("text", "edits"),
         ("codes", "safe"),
         ("errors", "cited"),

@@ -13,6 +13,7 @@ from typing import NoReturn
 from ragworthy.cli import layout
 from ragworthy.cli.arguments import parser
 from ragworthy.cli.say import print, show
+from ragworthy.collector import begin
 from ragworthy.errors import RagworthyError, lacking, usage_error
 from ragworthy.names import VERSION, Exit
 from ragworthy.safe import SPELLED
@@ -116,14 +117,6 @@ def _defect(error: Exception) -> int:
     return int(Exit.DEFECT)
 
 
-def _collect_again() -> None:
-    """Start the collector that `ragworthy.__main__` stopped. Code that is loaded stays until the end, so there is
-    nothing to be found in it, now or at the end.
-    """
-    gc.freeze()
-    gc.enable()
-
-
 def entry() -> NoReturn:
     """The console script: sound streams first, then the command."""
     for name in ("stdout", "stderr"):
@@ -133,7 +126,7 @@ def entry() -> NoReturn:
         elif hasattr(stream, "reconfigure"):
             stream.reconfigure(errors=SPELLED)
     try:
-        code = main(loaded=_collect_again)
+        code = main(loaded=begin)
     except SystemExit as ended:  # --help, --version, and a command line that does not parse
         code = ended.code if isinstance(ended.code, int) else int(Exit.SHIP if ended.code is None else Exit.USAGE)
     if not gc.isenabled():  # no command has begun: all that there is is code

@@ -1,6 +1,5 @@
-"""Large work: in several processes at once, one for each part with a pipe to each, and without the collector."""
+"""Large work: in several processes at once, one for each part with a pipe to each."""
 
-import gc
 import os
 import signal
 import sys
@@ -98,19 +97,3 @@ def _uninterrupted() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-@contextmanager
-def without_gc() -> Iterator[None]:
-    """Millions of small objects without cycles: the collector would only walk over them again and again."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            if not gc.get_freeze_count():
-                # All that was made is as if it had been looked at: else the first look after this goes over everything.
-                gc.freeze()
-                gc.unfreeze()
-            gc.enable()

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
+from ragworthy.collector import without_gc
 from ragworthy.load.decode import Decoder
 from ragworthy.load.sources import Source
 from ragworthy.metrics.facts.answers import Rules
@@ -21,7 +22,6 @@ from ragworthy.metrics.facts.tops import MANY
 from ragworthy.records import Gold
 from ragworthy.report.part import Note
 from ragworthy.report.show import plural
-from ragworthy.suites.fork import without_gc
 from ragworthy.suites.unfitting import asked_as, unfitting
 from ragworthy.text import compiled, fold, letters, squeeze, trim_fold
 

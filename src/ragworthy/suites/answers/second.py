@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from ragworthy.collector import without_gc
 from ragworthy.load.decode import Decoder
 from ragworthy.load.gold import name_of, resolved
 from ragworthy.load.sources import Source
@@ -13,7 +14,6 @@ from ragworthy.suites.answers.bound import Bindings
 from ragworthy.suites.answers.fit import UP_TO
 from ragworthy.suites.clusters import About, Clusters, clusters_of, document_of
 from ragworthy.suites.crowds import NO_HOME, Home, Placed, home_at
-from ragworthy.suites.fork import without_gc
 
 
 class Look(NamedTuple):

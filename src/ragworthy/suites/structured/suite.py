@@ -8,6 +8,7 @@ from functools import partial, update_wrapper
 from typing import Any
 
 from ragworthy import gates as g
+from ragworthy.collector import without_gc
 from ragworthy.load.questions import open_questions
 from ragworthy.load.sources import Source
 from ragworthy.metrics import reference_structured
@@ -26,7 +27,6 @@ from ragworthy.suites.clusters import Topic
 from ragworthy.suites.damage import Damage
 from ragworthy.suites.evidence import Case, Evidence, Extra, Found, Offender, Row, Step, Summary
 from ragworthy.suites.examine import Seen, usual
-from ragworthy.suites.fork import without_gc
 from ragworthy.suites.in_parts import InParts
 from ragworthy.suites.opened import Opened
 from ragworthy.suites.parts import Reading

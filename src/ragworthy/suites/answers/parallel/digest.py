@@ -6,6 +6,7 @@ from heapq import nsmallest
 from itertools import compress, count, islice, repeat
 from typing import Any
 
+from ragworthy.collector import without_gc
 from ragworthy.errors import MOST_PROBLEMS
 from ragworthy.metrics.answers import label
 from ragworthy.metrics.facts import answers as f
@@ -17,7 +18,6 @@ from ragworthy.suites.answers.broken import broken_in
 from ragworthy.suites.answers.parallel.job import Example, Offender, Partial, Tally, Watched
 from ragworthy.suites.answers.parallel.shard import Shard
 from ragworthy.suites.answers.wording import expected_text, missing_pieces
-from ragworthy.suites.fork import without_gc
 from ragworthy.suites.reading import Table
 
 PLACES = 3

@@ -10,13 +10,13 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
+from ragworthy.collector import without_gc
 from ragworthy.load.sources import Source
 from ragworthy.metrics.facts.compared import Compared
 from ragworthy.suites.answers.parallel.digest import digest
 from ragworthy.suites.answers.parallel.job import Job, Measured, Strays
 from ragworthy.suites.answers.parallel.measure import keeps, merge
 from ragworthy.suites.answers.parallel.shard import Shard
-from ragworthy.suites.fork import without_gc
 from ragworthy.suites.parts import Pass, Tell
 from ragworthy.suites.reading import Flaw, Flaws, Reader, Table
 

@@ -19,13 +19,13 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from ragworthy.collector import without_gc
 from ragworthy.errors import MOST_PROBLEMS
 from ragworthy.load.gold import are_plain, wrong_id
 from ragworthy.metrics.facts import answers as f
 from ragworthy.records import Gold, Ints, Trace
 from ragworthy.suites.answers.parallel.ids import Ids
 from ragworthy.suites.answers.parallel.job import Job, Joined, Strays, Told, Wrong, lint_flaws, spoiled
-from ragworthy.suites.fork import without_gc
 from ragworthy.suites.reading import NAMELESS, Flaw, Table
 from ragworthy.suites.slices import slicer
 
