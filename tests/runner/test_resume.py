@@ -21,8 +21,9 @@ from ragworthy.runner import run as running
 from ragworthy.runner.contract import Options
 from ragworthy.runner.journal import Header, Journal
 from ragworthy.runner.run import RunOptions
+from soak import SOAK
 
-KILLS = 20
+KILLS = 20 if SOAK else 8
 QUESTIONS = 480
 AT_A_TIME = 4
 
