@@ -13,6 +13,7 @@ import sys
 import tomllib
 from collections.abc import Iterator
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,6 +21,7 @@ import msgspec
 import pytest
 
 import ragworthy
+from joined_commands import carried_out
 from places import ROOT
 from ragworthy import starter
 from ragworthy.cli.arguments import parser
@@ -425,14 +427,8 @@ KEEPS = ("docs/history.md", "docs/trend.md", "docs/view.md")
 CONSOLE = [page for page in TEXTS if page not in ELSEWHERE and any(block.page == page for block in blocks("console"))]
 
 
-ALONE = re.compile(r"[|<>;&$`*\\]|\b(?:view|run|experiment|mirror|monitor)\b|plugin|--jobs|python:")
-"""What takes a shell, or a process of its own: signals, servers, processes, and code of somebody that stays imported.
-"""
-
-
-def in_this_process(command: str) -> bool:
-    """Whether a command is called here: a start of Python for each of them takes longer than most commands."""
-    return command.startswith("ragworthy ") and not ALONE.search(command)
+ALONE = re.compile(r"\b(?:view|run|experiment|mirror|monitor)\b|plugin|--jobs|python:")
+"""Commands with a process of their own: signals, servers, processes, and code of somebody that stays imported."""
 
 
 def called(command: str, folder: Path, environment: dict[str, str]) -> tuple[int, str]:
@@ -490,7 +486,8 @@ def test_console_examples(page: str, tmp_path: Path) -> None:
         todo = steps(block)
         for nth, step in enumerate(todo):
             expected = int(mark[2]) if nth == len(todo) - 1 else 0
-            code, out = (called if in_this_process(step.command) else in_shell)(step.command, folder, environment)
+            here, shell = (partial(one, folder=folder, environment=environment) for one in (called, in_shell))
+            code, out = carried_out(step.command, shell if ALONE.search(step.command) else here, shell)
             assert code == expected, f"{block}: {step.command}\n{out}"
             assert shown_in(step.expected, out), f"{block}: {step.command}\n{out}"
 
