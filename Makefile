@@ -14,14 +14,24 @@ PROMPTFOO := .promptfoo
 PIP := -m pip install --quiet --disable-pip-version-check
 LINTED := src tests benchmarks docs examples release
 
-.PHONY: demo test check format bench fuzz docs frameworks clean peers real-model test-real browser site promptfoo screens
+.PHONY: demo test soak check format bench fuzz docs frameworks clean peers real-model test-real browser site promptfoo screens
 .PHONY: test-oldest test-newest test-matrix test-smoke dist dist-check sbom audit lock
 
 demo: $(VENV)/.demo
 	$(RUN) demo --out demo-out
 
+# A process more than a small machine has cores: what waits for a clock or a server leaves its core to the others.
+WORKERS ?= 3
+# Bytecode is kept even where the environment says otherwise: without it every process compiles the tests and the sources
+# again, 85 seconds in all. Neighbouring tests stay in one process, so that what a module sets up is set up once.
+PYTEST = PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -q
+
 test: $(VENV)/.dev
-	$(BIN)/python -m pytest -n 2 -q
+	$(PYTEST)
+
+# The same with all repetition: tests/soak.py.
+soak: $(VENV)/.dev
+	RAGWORTHY_SOAK=1 $(PYTEST)
 
 check: $(VENV)/.dev
 	$(BIN)/ruff check $(LINTED)

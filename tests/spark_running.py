@@ -25,12 +25,16 @@ LACKING = (
 """What is to be done before Spark can run here; empty where it can."""
 QUIET = ("spark.ui.enabled=false", "spark.ui.showConsoleProgress=false", "spark.log.level=ERROR")
 LOCAL = (*QUIET, "spark.driver.host=127.0.0.1", "spark.driver.bindAddress=127.0.0.1")
+SHORT = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""Java for a minute: what its best compiler and its collectors on several threads prepare would never be needed."""
+JAVA = dict.fromkeys(("SPARK_SUBMIT_OPTS", "SPARK_LAUNCHER_OPTS", "SPARK_DAEMON_JAVA_OPTS"), SHORT)
 
 
 def environment(**more: str) -> dict[str, str]:
     """What processes of Spark get: the Python of the tests, and its packages."""
     path = str(Path(sys.modules["ragworthy"].__path__[0]).parent)
-    return os.environ | {"PYSPARK_PYTHON": sys.executable, "PYTHONPATH": path, "SPARK_LOCAL_IP": "127.0.0.1", **more}
+    own = {"PYSPARK_PYTHON": sys.executable, "PYTHONPATH": path, "SPARK_LOCAL_IP": "127.0.0.1"}
+    return os.environ | JAVA | own | more
 
 
 def commands(master: str, several: Sequence[Sequence[object]], *settings: str, **more: str) -> list[Done]:
@@ -38,7 +42,7 @@ def commands(master: str, several: Sequence[Sequence[object]], *settings: str, *
     script = TESTS / "spark" / "inside" / "commands.py"
     asked = json.dumps([[str(word) for word in one] for one in several])
     process = subprocess.run(
-        [sys.executable, str(script), master, *LOCAL, *settings],
+        [sys.executable, str(script), master, *LOCAL, f"spark.executor.extraJavaOptions={SHORT}", *settings],
         input=asked,
         env=environment(**more),
         capture_output=True,

@@ -13,12 +13,14 @@ import subprocess
 import sys
 import tomllib
 from collections import Counter
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
 from conftest import run_cli
+from joined_commands import carried_out
 from places import ROOT, SHARED
 from ragworthy.policy.packs import load_pack, pack_names, rules_of
 
@@ -26,8 +28,6 @@ Row = dict[str, Any]
 FILES = sorted((ROOT / "docs/sources").glob("*.toml"))
 SEEDS = {path.stem: tomllib.loads(path.read_text(encoding="utf-8")) for path in FILES}
 BASH = shutil.which("bash") or ""
-SHELL = re.compile(r"[|<>;&$`]")
-"""What only a shell understands; commands without any of it are run in this process, several joined by && too."""
 AND = " && "
 
 
@@ -79,18 +79,9 @@ def in_shell(command: str, folder: Path) -> Ran:
 
 
 def in_process(command: str, folder: Path) -> Ran:
-    out = ""
-    for one in command.split(AND):
-        with contextlib.chdir(folder):
-            done = run_cli(*shlex.split(one)[1:])
-        out += done.out + done.err
-        if done.code:
-            break
-    return Ran(done.code, out)
-
-
-def is_simple(command: str) -> bool:
-    return all(one.startswith("ragworthy ") and not SHELL.search(one) for one in command.split(AND))
+    with contextlib.chdir(folder):
+        done = run_cli(*shlex.split(command)[1:])
+    return Ran(done.code, done.out + done.err)
 
 
 def plain(text: str) -> str:
@@ -111,7 +102,8 @@ def test_commands_end_and_print_as_the_page_says(seed: str, tmp_path: Path) -> N
             continue
         command = row["run"]
         if command not in ran:
-            ran[command] = (in_process if is_simple(command) else in_shell)(command, tmp_path)
+            here, shell = (partial(one, folder=tmp_path) for one in (in_process, in_shell))
+            ran[command] = Ran(*carried_out(command, here, shell))
         code, out = ran[command]
         shown = row.get("shows", [])
         texts = [shown] if isinstance(shown, str) else shown

@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from ragworthy.history import open_store
+from soak import SOAK
 
 WRITERS = Path(__file__).with_name("writers.py")
-PROCESSES, RUNS, KILLS = 8, 6, 50
+PROCESSES, RUNS, KILLS = 8, 6, 50 if SOAK else 15
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="os.fork and SIGKILL")
 
@@ -38,7 +39,7 @@ def test_eight_writers_at_once_lose_nothing(tmp_path: Path, report: dict[str, An
     assert {len(store.summaries(one.id)) for one in runs[:3]} == {len(report["suites"]["answers"]["metrics"])}
 
 
-def test_fifty_kills_lose_nothing_that_was_confirmed(tmp_path: Path, report: dict[str, Any], place: str) -> None:
+def test_kills_lose_nothing_that_was_confirmed(tmp_path: Path, report: dict[str, Any], place: str) -> None:
     confirmed, said = written(tmp_path, report, place, "killed", KILLS)
     assert said == f"killed {KILLS}\n"
     store = open_store(place)

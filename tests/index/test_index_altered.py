@@ -21,6 +21,7 @@ from places import TESTS
 from ragworthy.errors import DataError
 from ragworthy.index import manifest, store
 from ragworthy.index.arrays import read_array
+from soak import SOAK
 
 DOCS = {
     "bread.md": "# Bread\n\nSourdough needs flour and salt.\n\n## Baking\n\nBake the loaf at 240 degrees.\n",
@@ -465,13 +466,13 @@ def test_what_is_used_has_the_hash_also_when_the_file_changes_after_it_was_opene
 
 def test_indexes_damaged_at_random_are_used_in_an_orderly_way() -> None:
     """In a process of its own, with little memory: a library that crashes must not take the other tests along."""
-    script = TESTS / "fuzz_index.py"
+    script, cases = TESTS / "fuzz_index.py", "40" if SOAK else "12"
     done = subprocess.run(
-        [sys.executable, str(script), "--cases", "40", "--seed", "20260101"],
+        [sys.executable, str(script), "--cases", cases, "--seed", "20260101"],
         capture_output=True,
         text=True,
         check=False,
         timeout=600,
     )
     assert (done.returncode, done.stderr) == (0, ""), done.stdout
-    assert done.stdout.startswith("fuzz: seed 20260101, 40 cases, ")
+    assert done.stdout.startswith(f"fuzz: seed 20260101, {cases} cases, ")

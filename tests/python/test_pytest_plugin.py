@@ -61,6 +61,10 @@ def test_question(ragworthy_question): pass
 """
 
 
+UNUSED = [word for name in ("cacheprovider", "anyio", "hypothesispytest") for word in ("-p", f"no:{name}")]
+"""Plugins that no session here uses, and that take as long to load as everything else."""
+
+
 class Project:
     """A folder with a pipeline, a gold set, a policy and tests, and pytest in it."""
 
@@ -81,7 +85,7 @@ class Project:
 
     def run(self, *args: str) -> pytest.RunResult:
         """A session in a process of its own; whatever warns is an error."""
-        return self.pytester.runpytest_subprocess("-W", "error", "-p", "no:cacheprovider", *args, timeout=120)
+        return self.pytester.runpytest_subprocess("-W", "error", *UNUSED, *args, timeout=120)
 
     @property
     def asked(self) -> list[str]:

@@ -22,8 +22,9 @@ from ragworthy.runner.contract import Options
 from ragworthy.runner.ended import Header
 from ragworthy.runner.journal import Journal
 from ragworthy.runner.run import RunOptions
+from soak import SOAK
 
-KILLS = 20
+KILLS = 20 if SOAK else 8
 QUESTIONS = 480
 AT_A_TIME = 4
 

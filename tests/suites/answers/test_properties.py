@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 import ragworthy
 import ragworthy.result
 from conftest import Row
+from soak import examples
 
 STEADY = settings(
-    max_examples=300,
+    max_examples=examples(300),
     deadline=None,
     derandomize=True,
     database=None,
@@ -467,13 +468,13 @@ def agree(result: ragworthy.Result, expected: Expected) -> None:
         assert listed == in_turn(sorted(worst), 10)
 
 
-@settings(STEADY, max_examples=700)
+@settings(STEADY, max_examples=examples(700))
 @given(case=cases(), k=st.sampled_from([1, 2, 3, 5]), scu=st.booleans())
 def test_oracle(case: Case, k: int, scu: bool) -> None:
     agree(score(case, k=k, scu=scu, short_substr="reject"), oracle(case, k, scu=scu))
 
 
-@settings(STEADY, max_examples=400)
+@settings(STEADY, max_examples=examples(400))
 @given(case=cases(short=True))
 def test_oracle_with_short_answers(case: Case) -> None:
     agree(score(case), oracle(case, short=True))  # the default

@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 
 from conftest import G1, G2, G3, T1, T2, T3, Row, run_cli
 from places import SHARED
+from soak import examples
 
 pytestmark = pytest.mark.data("seeds")
 STEADY = settings(
@@ -260,7 +261,7 @@ def odd_files(draw: st.DrawFn) -> tuple[list[Row], list[Row]]:
 ODD_KS = st.sampled_from(["5", "5", "1", "2", "0", "-1", "-2", "-99", "1000000", "9" * 20, "+3"])
 
 
-@settings(STEADY, max_examples=2000)
+@settings(STEADY, max_examples=examples(2000, 8))
 @given(files=odd_files(), k=ODD_KS, ascii_only=st.booleans())
 def test_odd_values(original: Original, files: tuple[list[Row], list[Row]], k: str, ascii_only: bool) -> None:
     gold, traces = files
@@ -323,7 +324,7 @@ def raw_files(draw: st.DrawFn, good: list[bytes]) -> bytes:
     return start + end.join(draw(st.permutations(kept))) + last
 
 
-@settings(STEADY, max_examples=800)
+@settings(STEADY, max_examples=examples(800, 8))
 @given(gold=raw_files(GOOD_GOLD), traces=raw_files(GOOD_TRACES))
 def test_odd_bytes(original: Original, gold: bytes, traces: bytes) -> None:
     event(f"the original scores: {check(original, gold, traces)}")
@@ -371,7 +372,7 @@ HALF_RIGHT = (
 )
 
 
-@settings(STEADY, max_examples=700)
+@settings(STEADY, max_examples=examples(700, 8))
 @given(
     files=st.sampled_from([EXAMPLE, HALF_RIGHT]),
     gates=st.one_of(gate_texts(), st.sampled_from(["", ",", "=", "precision", "a=b", "precision=0.8"])),

@@ -12,6 +12,7 @@ import pytest
 
 from conftest import Done, run_cli, write_jsonl
 from places import SHARED
+from soak import SOAK
 
 DATA = SHARED / "data" / "docs_ingest"
 pytestmark = pytest.mark.data("data/docs_ingest")
@@ -123,7 +124,7 @@ def headings(version: Version, seed: int) -> list[Row]:
     return items
 
 
-@pytest.fixture(scope="module", params=list(SITES))
+@pytest.fixture(scope="module", params=list(SITES) if SOAK else ["prometheus"])
 def site(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Site:
     name: str = request.param
     facts, folder = SITES[name], tmp_path_factory.mktemp(name)
