@@ -1,4 +1,4 @@
-"""When the collector of cycles rests: where many objects and no cycles are made, it would walk over them for nothing."""
+"""When the collector of cycles rests: where many objects and no cycles are made, it would look at them in vain."""
 
 import gc
 from collections.abc import Iterator
