@@ -5,7 +5,9 @@ from hypothesis import strategies as st
 
 from ragworthy.suites.id_forms import Forms, Pair, alike
 
-PIECES = st.sampled_from(["bucket", "Buckets", "doc", "a", "md", "S", "Ä", "ä3", "²", "٣", "0", "00", "7", "07", "12"])
+PIECES = st.sampled_from(
+    ["bucket", "Buckets", "doc", "a", "md", "S", "Ä", "ä3", "²", "٣", "0", "00", "7", "07", "12", "ß", "İs"]
+)
 BETWEEN = st.sampled_from(["", "#", "-", "/", ".", "|s="])
 IDS = st.lists(st.tuples(PIECES, BETWEEN).map("".join), min_size=1, max_size=5).map("".join)
 

@@ -15,6 +15,8 @@ MOST_IDS = 200_000
 """Among more ids than this no pair is looked for."""
 LONGEST = 300
 """Longer ids are texts: their forms are not looked at, which would take the square of their length."""
+MOST_WORDS = 16
+"""For more words than this, ids are not searched: to take them to pieces takes no longer."""
 _PIECE = re.compile(r"[^\W\d_]+|\d+")
 _ENDINGS = frozenset(("md", "markdown", "html", "htm", "txt", "pdf", "json", "jsonl", "rst", "docx"))
 Pieces = tuple[str, ...]
@@ -172,9 +174,10 @@ def _digits(name: str) -> str:
 
 def _perhaps(names: Iterable[str], others: Iterable[str]) -> list[str]:
     """Those ids of which one of the names may be another form: where one begins or ends as the other does, so do their
-    digits. Far cheaper than taking every id to pieces; ids without digits tell nothing by them and are all kept.
+    digits. Far cheaper than taking every id to pieces; of names without digits, a word must be in the other id, too.
     """
-    wanted = {_digits(name) for name in names if len(name) <= LONGEST}
+    short = [name for name in names if len(name) <= LONGEST]
+    wanted = {digits for name in short if (digits := _digits(name))}
     lengths = sorted({len(one) for one in wanted})
     given = list(others)
     digits = list(map(_digits, given))
@@ -182,4 +185,15 @@ def _perhaps(names: Iterable[str], others: Iterable[str]) -> list[str]:
     likely = {one for one in there if any([one[:cut] in wanted or one[-cut:] in wanted for cut in lengths])}
     for one in wanted:
         likely.update([part for cut in range(len(one) + 1) for part in (one[:cut], one[cut:]) if part in there])
-    return [other for other, own in zip(given, digits, strict=True) if own in likely]
+    words = {piece for name in short if not _digits(name) for piece in pieces_of(name) if _telling((piece,))}
+    if len(words) > MOST_WORDS:
+        return given
+    return [
+        other
+        for other, own in zip(given, digits, strict=True)
+        if own in likely or (words and _has_one(other.casefold(), words))
+    ]
+
+
+def _has_one(text: str, words: Iterable[str]) -> bool:
+    return any([word in text for word in words])
