@@ -177,7 +177,7 @@ def _perhaps(names: Iterable[str], others: Iterable[str]) -> list[str]:
     digits. Far cheaper than taking every id to pieces; of names without digits, a word must be in the other id, too.
     """
     short = [name for name in names if len(name) <= LONGEST]
-    wanted = {digits for name in short if (digits := _digits(name))}
+    wanted = {_digits(name) for name in short} - {""}
     lengths = sorted({len(one) for one in wanted})
     given = list(others)
     digits = list(map(_digits, given))
