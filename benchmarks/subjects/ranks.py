@@ -1,7 +1,9 @@
 """Rank metrics: from TREC files against ir_measures, pytrec_eval and ranx; from JSONL against ragas."""
 
 import json
+import random
 import sys
+from itertools import product
 from pathlib import Path
 
 import retrieval as generating
@@ -14,7 +16,8 @@ TREC = (
 )
 JSONL = (
     "Questions as a gold set and traces, 20 results each: files in, numbers out, whole processes. ragas: recall and "
-    "precision of ids."
+    "precision of ids. *six runs each*: the same questions in three wordings under two seeds, ten results with scores "
+    "and citations each; a third of the runs have another order."
 )
 _SCRIPT = ROOT / "benchmarks/retrieval.py"
 
@@ -60,6 +63,29 @@ def records(folder: Path, count: int) -> tuple[Path, Path, Path]:
     return gold, traces, rows
 
 
+def wordings(folder: Path, count: int) -> tuple[Path, Path]:
+    """A gold set, and traces of six runs of each question over 20,000 chunks of 800 documents."""
+    rng = random.Random(3)
+    gold, traces = folder / f"six-gold-{count}.jsonl", folder / f"six-traces-{count}.jsonl"
+    with gold.open("w") as golds, traces.open("w") as asked:
+        for nth in range(count):
+            places = [(int(rng.random() * 800), int(rng.random() * 25)) for _ in range(15)]
+            ids = [f"doc{doc:03d}.md|s={at // 5 + 1}.{at % 5 + 1}|p=000|b={at:03d}" for doc, at in places]
+            wanted = list(dict.fromkeys([ids[nth % 5], ids[5 + nth % 10]][: 1 + nth % 2]))
+            texts = [f"What is {nth}?", f"Which is {nth}?", f"Tell me {nth}"]
+            item = {"qid": f"q{nth}", "paraphrases": texts, "relevant": wanted}
+            golds.write(json.dumps(item | {"anchor_section": wanted[0].split("|")[1][2:]}) + "\n")
+            for paraphrase, seed in product(range(3), range(2)):
+                some = ids[:10]
+                if rng.random() < 1 / 3:
+                    some.reverse()
+                trace = {"qid": f"q{nth}", "paraphrase": paraphrase, "seed": seed, "query": texts[paraphrase]}
+                top = [{"id": one, "score": round(1 - rank / 20, 2)} for rank, one in enumerate(some)]
+                cited = [some[0]] if rng.random() < 0.5 else [wanted[0], some[1]]
+                asked.write(json.dumps(trace | {"topk": top, "answer_citations": cited}) + "\n")
+    return gold, traces
+
+
 def jsonl(bench: Bench) -> Subject:
     """The table of JSONL files."""
     progress("retrieval, JSONL")
@@ -72,6 +98,9 @@ def jsonl(bench: Bench) -> Subject:
 
     whole, part = ours(many), ours(many // 5)
     growth = exponent((many // 5, part.processor), (many, whole.processor))
+    gold, traces = wordings(bench.folder, many)
+    words = ("score", "retrieval", "--gold", gold, "--trace", traces, "--format", "json")
+    six = run([*OURS, *words], bench.times)
     lines, skipped = [Line("ragworthy", many, whole, growth)], []
     if bench.peers is None:
         skipped.append("ragas: make peers")
@@ -80,4 +109,5 @@ def jsonl(bench: Bench) -> Subject:
         value = json.loads(whole.output)["suites"]["retrieval"]["metrics"]["retrieval.recall@20"]["value"]
         same = furthest({"recall": found.told["numbers"]["IDBasedContextRecall"]}, {"recall": value})
         lines.append(Line("ragas, recall and precision of ids", many, found, None, alone(found, same)))
+    lines.append(Line("ragworthy, six runs each", many, six))
     return Subject("Retrieval from JSONL", JSONL, "queries", tuple(lines), skipped=tuple(skipped))
