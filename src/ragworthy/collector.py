@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 _owned: list[bool] = []
-"""Whether this process is ours, so that nobody else counts on what is frozen."""
+"""Whether this process is ours, and ends with its command."""
 
 
 def begin() -> None:
@@ -26,8 +26,10 @@ def without_gc() -> Iterator[None]:
         yield
     finally:
         if was_on:
-            if _owned or not gc.get_freeze_count():
+            if _owned:
                 # All that was made is as if it had been looked at: else the first look after this goes over everything.
+                # Only here: what is moved like this does not count for the next whole look, and a process that lives
+                # on would keep its garbage.
                 gc.freeze()
                 gc.unfreeze()
             gc.enable()

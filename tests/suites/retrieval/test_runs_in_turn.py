@@ -16,7 +16,9 @@ from ragworthy.suites.fork import SMALL, processes
 from ragworthy.suites.retrieval.units import Ranged, are_whole, has_units
 
 IDS = ("d.md|s=1.1|p=000|b=001", "d.md|s=1.1|p=000|b=002", "d.md|s=2.1|p=000|b=001", "e.md|s=1.1|p=000|b=001", "c_1")
-NAMES = st.sampled_from(IDS)
+REVISED = {IDS[0]: ("d.md|r=8c1e9a02|s=1.1|p=000|b=001", "d.md|r=8c1e9a03|s=1.1|p=000|b=001")}
+"""The same blocks as other revisions of their document name them."""
+NAMES = st.sampled_from([*IDS, *REVISED[IDS[0]]])
 KINDS = st.sampled_from([None, "table"])
 SPANS = st.sampled_from([None, None, (0, 40), (20, 60), (90, 95), (7, 7), (9, 3)])
 TEXTS = dict(zip(IDS, ("it is blue", "it is red", "blue", "green", "of any colour"), strict=True))
@@ -82,7 +84,10 @@ def variants(draw: st.DrawFn) -> list[RetrievalTrace]:
         other = draw(traces())
         changed = {field: getattr(other, field) for field in draw(st.sets(st.sampled_from(FIELDS), max_size=2))}
         if first.topk and draw(st.booleans()):
-            changed["topk"] = [Result(one.id, offsets=draw(SPANS), type=draw(KINDS)) for one in first.topk]
+            changed["topk"] = [
+                Result(draw(st.sampled_from([one.id, *REVISED.get(one.id, ())])), offsets=draw(SPANS), type=draw(KINDS))
+                for one in first.topk
+            ]
         trace = msgspec.structs.replace(first, **changed)
         results = len(trace.retrieved_ids or []) if trace.topk is None else len(trace.topk)
         distances = None if trace.delta_s is None else [0.25] * results  # others are refused before they are read
@@ -110,6 +115,20 @@ def test_the_same_results_and_citations_share_their_facts() -> None:
     assert one is two
     assert three is not one
     assert three.blocks is one.blocks, "the order of the results is looked at once"
+
+
+def test_results_of_another_revision_are_other_results() -> None:
+    """A citation with bytes is held against those of the result that it names to the letter."""
+    rules = rules_of("usual")
+    wanted, reader = wanted_of(GOLD, rules, lambda _: 0, ()), Runs(rules)
+    block, old, new = IDS[0], *REVISED[IDS[0]]
+    wanted = wanted._replace(spots=((block, place_of(block)),))
+    cited = [Citation(new, (500, 600))]
+    said = [
+        reader.read(wanted, RetrievalTrace(qid="q", topk=[Result(name, offsets=(0, 10))], answer_citations=list(cited)))
+        for name in (old, new)
+    ]
+    assert [one.facts.accurate for one in said] == [True, False]
 
 
 def test_no_more_than_some_questions_are_kept() -> None:

@@ -230,15 +230,19 @@ class _Known(NamedTuple):
 
 
 def _order_of(names: tuple[str, ...], trace: RetrievalTrace) -> Hashable:
-    """All that the order of the results is judged by; None where a run has more than ids, types and bytes."""
+    """All that the order of the results is judged by; None where a run has more than ids, types and bytes.
+
+    A citation takes its bytes from the result whose id it has to the letter, so revisions in ids count, too.
+    """
     if trace.before_rerank is not None:
         return None
     if trace.topk is None:
         return names
+    written = tuple([one.id for one in trace.topk])
     kinds, spans = [one.type for one in trace.topk], [one.offsets for one in trace.topk]
-    if kinds.count(None) == spans.count(None) == len(names):
+    if kinds.count(None) == spans.count(None) == len(names) and written == names:
         return names
-    return names, tuple(kinds), tuple(spans)
+    return written, tuple(kinds), tuple(spans)
 
 
 def _answer_of(said: Said, trace: RetrievalTrace) -> Hashable:
