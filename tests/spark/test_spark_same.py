@@ -12,7 +12,6 @@ from pyarrow import parquet
 import spark_running as spark
 from conftest import Done, run_cli
 from sets_of_every_suite import MADE, RUNS, SQUAD, broken, runs_of, strange
-from soak import SOAK
 
 SUITES = tuple(RUNS)
 ENGINE = ("--engine", "spark")
@@ -91,10 +90,6 @@ CASES: dict[str, tuple[str, dict[str, Callable[[Path], list[str]]], Change | Non
 }
 
 
-ON_A_CLUSTER = [name for name in CASES if not name.endswith(("SQuAD", "strange"))]
-"""Two threads of one machine have read the large sets; a cluster reads them too in a soak."""
-
-
 @pytest.mark.data("data/squad2/dev")
 @pytest.mark.parametrize("where", ["local[2]", "two workers"])
 def test_every_suite_is_the_same(
@@ -103,8 +98,7 @@ def test_every_suite_is_the_same(
     """All in one session: starting one takes seconds."""
     url = where if where == "local[2]" else request.getfixturevalue("master")
     said, asked = {}, []
-    cases = CASES if SOAK or where == "local[2]" else {name: CASES[name] for name in ON_A_CLUSTER}
-    for nth, (name, (suite, sets, change)) in enumerate(cases.items()):
+    for nth, (name, (suite, sets, change)) in enumerate(CASES.items()):
         folder = tmp_path / str(nth)
         folder.mkdir()
         words = sets[suite](folder)
@@ -113,6 +107,6 @@ def test_every_suite_is_the_same(
         reports = ("-o", "spark.json", "--rows", "spark.jsonl")
         asked.append([folder, "score", *words, *ENGINE, "-q", *reports])
     done = spark.commands(url, asked)
-    for nth, name in enumerate(cases):
+    for nth, name in enumerate(CASES):
         assert ended(done[nth], tmp_path / str(nth), "spark") == said[name], name
         assert done[nth].code == (2 if "broken" in name or "strange" in name or "UTF-8" in name else done[nth].code)

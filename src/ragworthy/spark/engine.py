@@ -6,7 +6,7 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import groupby
 from pathlib import Path
 from types import MethodType
@@ -290,6 +290,11 @@ def _collected(session: Any, sent: Sent, source: Source) -> dict[int, Any]:
         if packed:
             files = _whole_files(session, packed).select("content", "key")
             rows += files.mapInArrow(files_task(broadcast), SCHEMA).collect()
-    finally:
-        broadcast.destroy()
+    except BaseException:
+        # A call that was interrupted leaves its answer in the connection, and the next call may get it as its own: what
+        # is raised here stays what happened, and no error of a job whose broadcast is gone takes its place.
+        with suppress(Exception):
+            broadcast.destroy()
+        raise
+    broadcast.destroy()
     return {row.key: row for row in rows}

@@ -123,7 +123,8 @@ def own_session(master: str | None) -> Iterator[Session]:
             raise
         finally:
             if session.started:
-                with _quietly(log.fileno()), suppress(ConnectionError):
+                # Nothing that goes wrong at the end may take the place of what ended it, as an interruption does.
+                with _quietly(log.fileno()), suppress(Exception):
                     session.spark.stop()
             if not named:
                 Path(log.name).unlink(missing_ok=True)
