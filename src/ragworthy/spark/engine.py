@@ -290,11 +290,9 @@ def _collected(session: Any, sent: Sent, source: Source) -> dict[int, Any]:
         if packed:
             files = _whole_files(session, packed).select("content", "key")
             rows += files.mapInArrow(files_task(broadcast), SCHEMA).collect()
-    except BaseException:
+    finally:
         # A call that was interrupted leaves its answer in the connection, and the next call may get it as its own: what
-        # is raised here stays what happened, and no error of a job whose broadcast is gone takes its place.
+        # ended this stays what it was, and no error of a job whose broadcast is gone takes its place.
         with suppress(Exception):
             broadcast.destroy()
-        raise
-    broadcast.destroy()
     return {row.key: row for row in rows}
