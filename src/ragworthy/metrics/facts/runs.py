@@ -191,7 +191,7 @@ class Runs:
             same = _Same(returned(wanted, names, trace, self._rules), {})
             if order is not None:
                 known.orders[order] = same
-        answer = _answer_of(said, trace) if known.pieces is None else None
+        answer = None if known.by_claim else _answer_of(said, trace)
         self.again = answer in same.runs
         if self.again:
             return same.runs[answer]
@@ -207,8 +207,8 @@ class Runs:
         if known is None:
             if len(self._known) >= KEPT:
                 self._known.clear()
-            pieces = wanted.pieces if self._rules.texts is not None and wanted.pieces else None
-            known = self._known[wanted.qid] = _Known(missing(wanted)._asdict(), pieces, {})
+            by_claim = self._rules.texts is not None and bool(wanted.pieces)
+            known = self._known[wanted.qid] = _Known(missing(wanted)._asdict(), by_claim, {})
         return known
 
 
@@ -224,8 +224,8 @@ class _Known(NamedTuple):
 
     unread: Found
     """The facts of a question that was never asked, each field in its place."""
-    pieces: Sequence[Sequence[str]] | None
-    """What a claim is compared with, where texts are known: then every claim counts for itself."""
+    by_claim: bool
+    """Whether claims are compared with texts: then every claim counts for itself."""
     orders: dict[Hashable, _Same]
 
 

@@ -229,7 +229,7 @@ def _take(
     key = (_wording(question, trace), trace.seed or 0)
     notes.replaced += key in runs
     runs[key] = reader.read(question, trace)
-    if job.known is None or reader.again:
+    if job.known is None or reader.again:  # ids and types of an earlier run with the same facts were looked at
         return
     names = runs[key].names
     notes.unknown.update([name for name in (*names, *runs[key].facts.cited) if name not in job.known])
