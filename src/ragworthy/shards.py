@@ -151,10 +151,13 @@ def _flags(made: Made) -> dict[str, Any]:
 
 
 def _part(path: Path) -> Part:
+    data = read_bytes(path, limit=LARGEST)
     try:
-        part = msgspec.json.decode(read_bytes(path, limit=LARGEST), type=Part)
+        part = msgspec.json.decode(data, type=Part)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         field, message = explained(error)
+        if b'"ragworthy.report/' in data[:200]:  # the file of the same name without --shard
+            field, message = "", "a report, which 'score' writes without --shard"
         raise data_error("RW-S01", f"expected a part, got: {message}", where=str(path), field=field) from None
     if part.made.schema != SCHEMA:
         message = f'expected "{SCHEMA}", got "{part.made.schema}"'

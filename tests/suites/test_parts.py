@@ -274,6 +274,10 @@ def test_parts_of_other_files_settings_or_versions() -> None:
 WRONG: dict[str, tuple[Callable[[str], str], str]] = {
     "another file": (lambda _: "gold.jsonl", "gold.jsonl: expected a part, got:"),
     "an array": (lambda _: write("[]"), "changed.json: expected a part, got:"),
+    "a report": (
+        lambda _: write('{\n  "schema": "ragworthy.report/1"}'),
+        "changed.json: expected a part, got: a report, which 'score' writes without --shard [RW-S01]",
+    ),
     "a schema": (
         lambda n: change(n, made__schema="x/1"),
         'changed.json: made.schema: expected "ragworthy.part/1", got',
